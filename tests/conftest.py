@@ -1,0 +1,39 @@
+"""What every test gets: a scrubbed environment, UTC, and the ``--soak`` option."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add ``--soak``: races and kill loops run whole instead of short."""
+    parser.addoption("--soak", action="store_true", help="run races and kill loops whole")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # Before textual is imported: it reads these once, at import.
+    for name in list(os.environ):
+        if name == "NO_COLOR" or name.startswith(("TEXTUAL", "PLAYGROUND_")):
+            del os.environ[name]
+    os.environ["TZ"] = "UTC"
+    time.tzset()
+
+
+@pytest.fixture
+def soak(request: pytest.FixtureRequest) -> bool:
+    return bool(request.config.getoption("--soak"))
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Give each test a home of its own, so that no test touches a person's files."""
+    path = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("HOME", str(path))
+    for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    yield path
