@@ -47,7 +47,9 @@ _CLASS_OF_CODE = {
     "response_too_large": FailureClass.MALFORMED,
     "transport_timeout": FailureClass.TIMEOUT,
 }
-_UNREACHED = frozenset({"connect_failed", "tls_failed", "certificate_invalid", "timeout_connect"})
+_UNREACHED = frozenset(
+    {"certificate_invalid", "connect_failed", "timeout_connect", "timeout_lookup", "tls_failed"}
+)
 
 _HINTS = {
     FailureClass.AUTH: "Check the credential of this model entry.",
