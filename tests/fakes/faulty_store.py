@@ -56,6 +56,7 @@ class FaultyStore:
         handed_in: gate that ``commit`` and ``cancel`` pass before they are stored.
         answered: gate that they pass after.
         commits: every commit that was tried, repeats too.
+        answers_lost: how often ``Fault.AFTER`` has struck.
     """
 
     def __init__(self, inner: SqliteStore) -> None:
@@ -66,9 +67,14 @@ class FaultyStore:
         self.handed_in = Gate()
         self.answered = Gate()
         self.commits: list[Commit] = []
+        self.answers_lost = 0
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
+
+    @property
+    def audit_available(self) -> bool:
+        return not self.audit_down and self.inner.audit_available
 
     async def commit(self, commit: Commit) -> Committed:
         self.commits.append(commit)
@@ -95,6 +101,7 @@ class FaultyStore:
             raise StoreUnavailable("The disk is full")
         result = await write()
         if fault is Fault.AFTER:
+            self.answers_lost += 1
             raise StoreUnavailable("The answer was lost")
         await self.answered.passed()
         return result
