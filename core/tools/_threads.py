@@ -1,0 +1,51 @@
+"""Blocking functions beside the loop, each in a thread of its own.
+
+The loop's default executor is joined when the loop closes, so one function that hangs
+would keep the whole process from ending.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from contextvars import copy_context
+from typing import TypeVar
+
+_T = TypeVar("_T")
+
+
+async def in_thread(function: Callable[[], _T], *, name: str) -> _T:
+    """Run ``function`` in a daemon thread and return what it returns.
+
+    Cancelling the caller ends the wait, not the function.
+    """
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[_T] = loop.create_future()
+    context = copy_context()
+
+    def settle(result: _T | None, error: BaseException | None) -> None:
+        if done.done():
+            return
+        if error is None:
+            done.set_result(result)  # type: ignore[arg-type]
+        else:
+            done.set_exception(error)
+
+    def work() -> None:
+        result: _T | None = None
+        error: BaseException | None = None
+        try:
+            result = context.run(function)
+        except StopIteration as stop:
+            # A future refuses this one: it would end a generator.
+            error = RuntimeError("the function raised StopIteration")
+            error.__cause__ = stop
+        except BaseException as raised:
+            error = raised
+        with suppress(RuntimeError):  # The loop is gone: nobody waits.
+            loop.call_soon_threadsafe(settle, result, error)
+
+    threading.Thread(target=work, name=name, daemon=True).start()
+    return await done
