@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from core.model import CancelLevel, CancelReceipt, RunRequest, RunResult
     from core.runtime import Run, Runtime, open_runtime
     from core.store.protocol import AuditQuery
-    from core.tools import ToolContext, tool
+    from core.tools import ToolContext, ToolError, tool
 
 _HOMES = {
     "AuditQuery": "core.store.protocol",
@@ -28,6 +28,7 @@ _HOMES = {
     "Runtime": "core.runtime",
     "SystemClock": "core.clock",
     "ToolContext": "core.tools",
+    "ToolError": "core.tools",
     "database_path": "core.config",
     "global_options": "core.cli",
     "main": "core.cli",
@@ -46,6 +47,7 @@ __all__ = [
     "Runtime",
     "SystemClock",
     "ToolContext",
+    "ToolError",
     "database_path",
     "global_options",
     "main",
