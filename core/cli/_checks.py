@@ -1,0 +1,214 @@
+"""What ``doctor`` looks at. A check reports; it neither raises nor changes anything."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from core.cli._session import Session
+from core.errors import AuditUnavailable, StepbrakeError
+
+OK: Literal["ok"] = "ok"
+WARN: Literal["warn"] = "warn"
+FAIL: Literal["fail"] = "fail"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One finding.
+
+    Attributes:
+        check: what was looked at.
+        status: ``ok``, ``warn`` or ``fail``.
+        detail: what was seen.
+        hint: what to do about it, empty if nothing.
+    """
+
+    check: str
+    status: Literal["ok", "warn", "fail"]
+    detail: str
+    hint: str = ""
+
+
+def run_checks(current: Session) -> Iterator[Check]:
+    """Yield every finding, each as soon as it is known."""
+    checks: dict[str, Callable[[Session], Check]] = {
+        "python": _python,
+        "sqlite": _sqlite,
+        "libcurl": _libcurl,
+        "config": _config,
+        "key": _key,
+        "database": _database,
+        "audit": _audit,
+        "demo": _demo,
+        "terminal": _terminal,
+        "locale": _locale,
+    }
+    for name, check in checks.items():
+        try:
+            yield check(current)
+        except StepbrakeError as error:
+            where = f" ({error.where})" if error.where else ""
+            yield Check(name, FAIL, f"{error.what}{where}", error.hint)
+        except ImportError as error:
+            yield Check(name, FAIL, f"{error.name} cannot be imported", "Install it again.")
+
+
+def _python(_: Session) -> Check:
+    version = ".".join(map(str, sys.version_info[:3]))
+    return Check("python", OK, f"{version} ({sys.executable})")
+
+
+def _sqlite(_: Session) -> Check:
+    from core.store.sqlite import driver_fixed, driver_note
+
+    if driver_fixed():
+        return Check("sqlite", OK, driver_note())
+    return Check("sqlite", WARN, driver_note(), "pip install pysqlite3 brings a fixed one.")
+
+
+def _libcurl(_: Session) -> Check:
+    import pycurl
+
+    from core.http import CurlTransport
+
+    CurlTransport().close()
+    facts = pycurl.version_info()
+    return Check("libcurl", OK, f"{facts[1]}, {facts[5]}")
+
+
+def _config(current: Session) -> Check:
+    from core.config import load_config
+
+    config = load_config(current.options.config)
+    if config.path is None:
+        return Check("config", OK, "no file: the demo is all there is")
+    models = ", ".join(config.models) or "no models"
+    return Check("config", OK, f"{config.path}: {models}")
+
+
+def _key(_: Session) -> Check:
+    from core.keys import FileKeyProvider
+
+    provider = FileKeyProvider(create=False)
+    if not provider.path.exists():
+        return Check("key", OK, f"{provider.path}: made on first use")
+    return Check("key", OK, f"{provider.path}: key {provider.master_key().key_id}, mode 0600")
+
+
+def _database(current: Session) -> Check:
+    path = Path(current.database)
+    if not path.exists():
+        folder = next(parent for parent in path.absolute().parents if parent.exists())
+        if not (folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)):
+            detail = f"{path}: no file can be made in {folder}"
+            return Check("database", FAIL, detail, "Choose another place with --db.")
+        return Check("database", OK, f"{path}: made on first use")
+    found = asyncio.run(_quick_check(path))
+    if found:
+        return Check(
+            "database", FAIL, f"{path}: {'; '.join(found)}", "Restore the database from a copy."
+        )
+    return Check("database", OK, f"{path}: intact")
+
+
+async def _quick_check(path: Path) -> list[str]:
+    from core.store import Seal, open_sqlite
+
+    def no_seal(_: str) -> Seal:
+        def refuse(*_: object) -> object:
+            raise AuditUnavailable("This command writes nothing.")
+
+        return refuse  # type: ignore[return-value]
+
+    store = await open_sqlite(path, seal=no_seal)
+    try:
+        return await store.check()
+    finally:
+        await store.close()
+
+
+def _audit(current: Session) -> Check:
+    from core.audit import verify
+
+    if not Path(current.database).exists():
+        return Check("audit", OK, "no rows yet")
+    result = verify(current.database)
+    if result.ok:
+        return Check("audit", OK, f"{result.rows} rows, chain intact")
+    first = result.findings[0]
+    return Check(
+        "audit",
+        FAIL,
+        f"{len(result.findings)} findings, the first: row {first.seq} {first.reason}",
+        "playground audit verify lists them.",
+    )
+
+
+def _demo(_: Session) -> Check:
+    status, url = asyncio.run(_ask_demo())
+    if status.startswith("HTTP/1.1 200"):
+        return Check("demo", OK, f"answers at {url}")
+    return Check(
+        "demo",
+        FAIL,
+        f"no answer at {url}",
+        "Is loopback blocked? Does PLAYGROUND_DEMO_URL name a server that runs?",
+    )
+
+
+async def _ask_demo() -> tuple[str, str]:
+    from core.demo import DemoServer
+    from core.http import parse_url
+
+    shared = os.environ.get("PLAYGROUND_DEMO_URL")
+    if shared:
+        url = parse_url(shared, ("127.0.0.1", "localhost", "[::1]"))
+        return await _status_line(url.host, url.port), shared
+    server = DemoServer(pace=0, credential="doctor")
+    await server.start()
+    try:
+        own = parse_url(server.url, ("127.0.0.1",))
+        return await _status_line(own.host, own.port), server.url
+    finally:
+        await server.close()
+
+
+async def _status_line(host: str, port: int) -> str:
+    """Return the first line of the answer to ``GET /_stats``, empty if none came in 5 s."""
+    try:
+        async with asyncio.timeout(5):
+            reader, writer = await asyncio.open_connection(host, port)
+            writer.write(f"GET /_stats HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode())
+            line = await reader.readline()
+            writer.close()
+            return line.decode("latin-1").strip()
+    except (OSError, TimeoutError):
+        return ""
+
+
+def _terminal(current: Session) -> Check:
+    from shutil import get_terminal_size
+
+    kind = os.environ.get("TERM", "")
+    if not (sys.stdin and sys.stdin.isatty() and current.out.on_terminal):
+        return Check("terminal", OK, f"none here (TERM={kind or 'unset'}): commands only")
+    size = get_terminal_size()
+    detail = f"TERM={kind or 'unset'}, {size.columns}x{size.lines}"
+    if kind in ("", "dumb"):
+        return Check("terminal", WARN, detail, "The app needs a terminal that can move its cursor.")
+    if size.columns < 60 or size.lines < 20:
+        return Check("terminal", WARN, detail, "The app needs at least 60x20.")
+    return Check("terminal", OK, detail)
+
+
+def _locale(current: Session) -> Check:
+    encoding = current.out.encoding
+    if encoding.lower().replace("-", "") == "utf8":
+        return Check("locale", OK, encoding)
+    return Check("locale", WARN, encoding, "Set LANG to a UTF-8 locale, or PYTHONUTF8=1.")

@@ -1,0 +1,61 @@
+"""What a command works with."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import typer
+
+from core.cli._globals import Globals
+from core.cli._output import Output
+from core.errors import UsageError
+
+if TYPE_CHECKING:
+    from core.runtime import Runtime
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One command line being run."""
+
+    options: Globals
+    out: Output
+
+    @property
+    def database(self) -> str:
+        """Return the store to use.
+
+        Raises:
+            UsageError: it is a URL.
+        """
+        from core.config import database_path
+
+        place = database_path(self.options.db)
+        if "://" in place:
+            raise UsageError(
+                "This version stores in a SQLite file only.",
+                where=place.partition("://")[0] + "://…",
+                hint="Name a file with --db or PLAYGROUND_DB.",
+            )
+        return place
+
+    @asynccontextmanager
+    async def runtime(self) -> AsyncIterator[Runtime]:
+        """Open the runtime, and tell the person what it has to say."""
+        from core.runtime import open_runtime
+
+        async with open_runtime(self.database, config=self.options.config) as runtime:
+            for notice in runtime.notices:
+                self.out.note(f"note: {notice}")
+            yield runtime
+
+
+def session(context: typer.Context) -> Session:
+    """Return the session that a command belongs to."""
+    found = context.obj
+    if not isinstance(found, Session):
+        raise TypeError("a command needs the session of its command line")
+    return found
