@@ -18,7 +18,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     # Before textual is imported: it reads these once, at import.
     for name in list(os.environ):
-        if name == "NO_COLOR" or name.startswith(("TEXTUAL", "PLAYGROUND_")):
+        # The snapshot plugin keeps its own place in the environment.
+        mine = name.startswith(("TEXTUAL", "PLAYGROUND_")) and "SNAPSHOT" not in name
+        if name == "NO_COLOR" or mine:
             del os.environ[name]
     os.environ["TZ"] = "UTC"
     time.tzset()

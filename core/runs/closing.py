@@ -85,8 +85,8 @@ class Closer:
             # A stop asked for in this process wins, although its write may still be on
             # its way.
             await self._flag.settled()
-            if end is None or self._flag.level is not None:
-                cancel = (await self._recorder.flush(probe=True)).cancel or cancel
+            if end is None and cancel is None:
+                cancel = (await self._recorder.flush(probe=True)).cancel
             committed = await self._recorder.flush(close=self._terminal(end, cancel))
             if committed.closed:
                 return result_of(committed.events[-1])

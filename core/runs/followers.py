@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from types import TracebackType
 
-from core.errors import UnknownRun
+from core.errors import StoreUnavailable, UnknownRun
 from core.model.events import Event, StepEvent
 from core.store.protocol import RunStore
 
@@ -24,6 +24,11 @@ class Hub:
     def __init__(self, store: RunStore) -> None:
         self._store = store
         self._followers: dict[str, set[EventStream]] = {}
+
+    @property
+    def followed(self) -> bool:
+        """Return whether anybody follows a run."""
+        return bool(self._followers)
 
     def stored(self, events: Sequence[Event]) -> None:
         """Take a batch that was just committed, in commit order."""
@@ -42,6 +47,12 @@ class Hub:
             for follower in followers:
                 follower.look()
 
+    def close(self) -> None:
+        """End every follower whose run has not ended: nobody will tell it any more."""
+        for followers in self._followers.values():
+            for follower in followers:
+                follower.close()
+
     def follow(self, run_id: str, *, after: int = -1) -> EventStream:
         """Return a stream of the run's events with a seq above ``after``."""
         return EventStream(self._store, self._followers, run_id, after)
@@ -51,6 +62,10 @@ class EventStream:
     """An asynchronous context manager and iterator over a run's events.
 
     Ends after the run's terminal event. Leaving the block only stops reading.
+
+    Raises:
+        UnknownRun: there is no such run (when entered).
+        StoreUnavailable: the store cannot be read, or the runtime was closed.
     """
 
     def __init__(
@@ -67,6 +82,7 @@ class EventStream:
         self._waiting: deque[Event] = deque()
         self._wake = asyncio.Event()
         self._behind = True
+        self._closed = False
         self._finished_steps: set[str] = set()
 
     async def __aenter__(self) -> EventStream:
@@ -100,6 +116,11 @@ class EventStream:
         self._behind = True
         self._wake.set()
 
+    def close(self) -> None:
+        """Have the reader hear, after all there is, that no more will come; by the hub."""
+        self._closed = True
+        self._wake.set()
+
     async def __aiter__(self) -> AsyncIterator[Event]:
         while True:
             if self._behind:
@@ -120,6 +141,8 @@ class EventStream:
             if not self._behind:
                 self._wake.clear()
                 if not self._waiting:
+                    if self._closed:
+                        raise StoreUnavailable("The runtime was closed.", where=self._run_id)
                     await self._wake.wait()
 
     async def _replay(self) -> AsyncIterator[Event]:

@@ -43,10 +43,16 @@ class ClaimLost(Exception):
 class Recorder:
     """The one writer of a claimed run.
 
-    ``row`` gives the state to go on from if the run was claimed from somebody else.
-
     Outcomes wait here until a commit takes them: the next step's intent usually shares
     their transaction. A commit that fails is repeated, so the outcome it carried leads.
+
+    Args:
+        store: where the run is.
+        claim: the right to append to it.
+        clock: for the waits between tries.
+        flag: raised to the level that a commit reports.
+        row: the state to go on from if others have written the run before.
+        patience_s: seconds of failing tries after which a commit is given up.
 
     Attributes:
         usage: what all outcomes so far cost.
@@ -63,17 +69,21 @@ class Recorder:
         claim: Claim,
         clock: Clock,
         flag: StopFlag,
+        *,
         row: RunRow | None = None,
+        patience_s: float = PATIENCE_S,
     ) -> None:
         self._store = store
         self._claim = claim
         self._clock = clock
         self._flag = flag
+        self._patience_s = patience_s
         self._lock = asyncio.Lock()
         self._pending: list[Event] = []
         self._open: dict[str, InFlight] = {}
         self._next_seq = 1
         self._verdict = Verdict.GO
+        self._lost = False
         self.usage = Usage()
         self.tool_calls = 0
         self.round = 0
@@ -122,6 +132,9 @@ class Recorder:
             StoreLost: the store stayed down.
         """
         async with self._lock:
+            if self._lost:
+                # Those who waited for the same store do not wait for as long again.
+                raise StoreLost
             outcomes = tuple(self._pending)
             if not (outcomes or intents or close or probe):
                 return Committed(verdict=self._verdict, next_seq=self._next_seq, cancel=self.cancel)
@@ -148,27 +161,19 @@ class Recorder:
             if committed.verdict is Verdict.LOST:
                 raise ClaimLost
             del self._pending[: len(outcomes)]
-            if committed.verdict is Verdict.GO:
-                self._open = opened
-            else:
-                # An earlier try of this commit may have stored intents before the cancel.
-                begun = {event.step for event in committed.events if isinstance(event, StepEvent)}
-                self._open = {
-                    step: item
-                    for step, item in opened.items()
-                    if step in still_open or step in begun
-                }
+            self._open = opened if committed.verdict is Verdict.GO else still_open
             self._learn(committed)
             return committed
 
     async def _insist(self, commit: Commit) -> Committed:
-        deadline = self._clock.monotonic() + PATIENCE_S
+        deadline = self._clock.monotonic() + self._patience_s
         delay = _FIRST_DELAY_S
         while True:
             try:
                 return await self._store.commit(commit)
             except StoreUnavailable as error:
                 if self._clock.monotonic() + delay > deadline:
+                    self._lost = True
                     raise StoreLost from error
             commit = replace(commit, replay_from=self._next_seq)
             await self._clock.sleep(delay)

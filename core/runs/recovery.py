@@ -50,7 +50,8 @@ async def close_left(
         own: what is known of its end here. None: open steps end as ``unknown``, they may
             have happened, and may have been billed.
     """
-    recorder = Recorder(store, claim, clock, StopFlag(), row)
+    # Whoever reaps comes again, so nobody waits here for a store that fails.
+    recorder = Recorder(store, claim, clock, StopFlag(), row=row, patience_s=0)
     evidence = own.evidence if own else Evidence(left_running=list(row.open_steps))
     end = own.end if own else End(reason=TerminationReason.ABANDONED, error=_ABANDONED)
     open_intents: list[Request | ToolStarted] = []

@@ -85,7 +85,9 @@ class Supervisor:
     async def open(self, *, read_only: bool) -> None:
         """Begin to watch the store; close what dead processes left."""
         self._unsubscribe.append(self._store.subscribe(self._hub.stored))
-        self._unsubscribe.append(self._store.watch(self._changed.set))
+        self._unsubscribe.append(
+            self._store.watch(self._changed.set, closely=self._may_be_cancelled)
+        )
         self._keep(self._watch())
         if not read_only:
             await self._reaper.try_to_reap()
@@ -103,6 +105,7 @@ class Supervisor:
             await asyncio.wait(running, timeout=patience)
         for unsubscribe in self._unsubscribe:
             unsubscribe()
+        self._hub.close()
         leftover = [*self._tasks, *(run.task for run in self._live.values())]
         for task in leftover:
             task.cancel()
@@ -207,6 +210,9 @@ class Supervisor:
         finally:
             timer.cancel()
             late.cancel()
+
+    def _may_be_cancelled(self) -> bool:
+        return bool(self._live or self._starting or self._hub.followed)
 
     async def _try_cancel(self, run_id: str, level: CancelLevel) -> None:
         try:

@@ -48,7 +48,7 @@ class AuditView:
             if any(isinstance(event, CancelRequested) for event in events):
                 callback()
 
-        stop_watching = self._store.watch(callback)
+        stop_watching = self._store.watch(callback, closely=lambda: False)
         stop_following = self._store.subscribe(on_events)
         self._listeners.append(callback)
 

@@ -5,8 +5,10 @@ The protocols are cheap to import; the SQLite store is loaded when it is first a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from core._lazy import lazy
+from core.store._place import database_file
 from core.store.protocol import (
     AuditQuery,
     AuditStore,
@@ -24,7 +26,7 @@ from core.store.protocol import (
 if TYPE_CHECKING:
     from core.store.sqlite import AuditScan, SqliteStore, open_audit_scan, open_sqlite
 
-_SQLITE = frozenset({"AuditScan", "SqliteStore", "open_audit_scan", "open_sqlite"})
+_SQLITE = ("AuditScan", "SqliteStore", "open_audit_scan", "open_sqlite")
 
 __all__ = [
     "AuditQuery",
@@ -40,14 +42,9 @@ __all__ = [
     "SqliteStore",
     "Store",
     "Verdict",
+    "database_file",
     "open_audit_scan",
     "open_sqlite",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name in _SQLITE:
-        from core.store import sqlite
-
-        return getattr(sqlite, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy(__name__, dict.fromkeys(_SQLITE, "core.store.sqlite"))

@@ -191,10 +191,14 @@ class RunStore(Protocol):
         The callback runs before the writers of the batch go on. Returns the unsubscriber.
         """
 
-    def watch(self, callback: Callable[[], None]) -> Callable[[], None]:
+    def watch(
+        self, callback: Callable[[], None], *, closely: Callable[[], bool] = lambda: True
+    ) -> Callable[[], None]:
         """Call back on the loop soon after another process may have changed the store.
 
-        A hint: it may come for nothing, at most 20 ms late. Returns the unsubscriber.
+        A hint: it may come for nothing. At most 20 ms late while ``closely`` says so, at
+        most a quarter of a second otherwise, so that an idle process sleeps. Returns the
+        unsubscriber.
         """
 
 
@@ -227,8 +231,11 @@ class AuditStore(Protocol):
 class SecretStore(Protocol):
     """Encrypted secrets. Values never pass through here in clear."""
 
-    async def put_secret(self, record: SecretRecord, entry: AuditEntry) -> None:
-        """Insert or replace a secret, with its audit row in the same transaction."""
+    async def put_secret(self, record: SecretRecord, entry: AuditEntry) -> bool:
+        """Insert a secret, or replace its version before, with its audit row.
+
+        False (and no row) if another version is there.
+        """
 
     async def get_secret(self, name: str) -> SecretRecord | None:
         """Return one secret, None if there is none."""

@@ -72,6 +72,13 @@ class FaultyStore:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
 
+    def mend(self) -> None:
+        """End every fault."""
+        self.down = self.audit_down = False
+        self.fault_of.clear()
+        self.handed_in.open()
+        self.answered.open()
+
     @property
     def audit_available(self) -> bool:
         return not self.audit_down and self.inner.audit_available

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -18,7 +19,7 @@ class Heeds(Enum):
 
     SIGNAL = "its signal"
     TASK_CANCEL = "the end of its task"
-    NOTHING = "nothing: it swallows both"
+    NOTHING = "nothing: it swallows the first of both"
 
 
 @dataclass
@@ -67,11 +68,10 @@ class HeldTool:
             await self._go_on.wait()
             return
         if self.heeds is Heeds.NOTHING:
-            while not self._go_on.is_set():
-                try:
-                    await self._go_on.wait()
-                except asyncio.CancelledError:
-                    continue
+            # Only the runtime's own try: a loop that ends must not hang.
+            with suppress(asyncio.CancelledError):
+                await self._go_on.wait()
+            await self._go_on.wait()
             return
         stopped = asyncio.Event()
         unsubscribe = context.signal.subscribe(stopped.set)

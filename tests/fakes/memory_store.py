@@ -157,7 +157,9 @@ class MemoryStore:
     def subscribe(self, callback: Callable[[Sequence[Event]], None]) -> Callable[[], None]:
         return _add(self._subscribers, callback)
 
-    def watch(self, callback: Callable[[], None]) -> Callable[[], None]:
+    def watch(
+        self, callback: Callable[[], None], *, closely: Callable[[], bool] = lambda: True
+    ) -> Callable[[], None]:
         return _add(self._watchers, callback)
 
     # -- audit
@@ -187,12 +189,16 @@ class MemoryStore:
 
     # -- secrets
 
-    async def put_secret(self, record: SecretRecord, entry: AuditEntry) -> None:
-        def put() -> None:
+    async def put_secret(self, record: SecretRecord, entry: AuditEntry) -> bool:
+        def put() -> bool:
+            known = self.database.secrets.get(record.name)
+            if known is not None and known.version != record.version - 1:
+                return False
             self.database.secrets[record.name] = record
             self.database.append_audit(entry, self._seal)
+            return True
 
-        await self._change(put)
+        return await self._change(put)
 
     async def get_secret(self, name: str) -> SecretRecord | None:
         await asyncio.sleep(0)

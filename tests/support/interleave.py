@@ -107,7 +107,9 @@ class SteppedStore:
         """Return an action that tells of a change by another process."""
         return list(self._watchers)
 
-    def watch(self, callback: Callable[[], None]) -> Callable[[], None]:
+    def watch(
+        self, callback: Callable[[], None], *, closely: Callable[[], bool]
+    ) -> Callable[[], None]:
         self._watchers.append(callback)
         return lambda: self._watchers.remove(callback)
 

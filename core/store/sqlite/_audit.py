@@ -13,6 +13,7 @@ from core.model.audit import AuditEntry, AuditRow
 from core.model.words import AuditAction
 from core.store.protocol import AuditQuery, Seal
 from core.store.sqlite._transact import Transaction
+from core.text import storable
 
 COLUMNS = (
     "seq",
@@ -33,6 +34,8 @@ COLUMNS = (
     "mac",
 )
 SELECT_COUNTS = "SELECT action, rows FROM audit_count LIMIT 1000"
+SELECT_FIRST_KEY = "SELECT key_id FROM audit ORDER BY seq LIMIT 1"
+SELECT_SEALED_BY = "SELECT 1 FROM audit WHERE key_id = ? LIMIT 1"
 
 _SELECT = f"SELECT {', '.join(COLUMNS)} FROM audit"
 _INSERT = f"""
@@ -92,7 +95,8 @@ def action_of(value: str) -> AuditAction:
     action = _ACTIONS.get(value)
     if action is None:
         raise StoreError(
-            "The audit log holds a row with an unknown action", hint="Run `audit verify`."
+            "The audit log holds a row with an unknown action",
+            hint="Run `playground audit verify`.",
         )
     return action
 
@@ -135,7 +139,7 @@ def _where(query: AuditQuery) -> tuple[list[str], list[Any]]:
     where: list[str] = []
     parameters: list[Any] = []
     for condition, value in (
-        ("run_id = ?", query.run_id),
+        ("run_id = ?", None if query.run_id is None else storable(query.run_id)),
         (_SINCE, query.since_us),
         (_UNTIL, query.until_us),
     ):

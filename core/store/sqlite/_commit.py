@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from core.model.events import Cancelled, Completed, Event, Failed, Response, Tool
+from core.model.events import Cancelled, Event, Response, Tool
 from core.model.usage import Usage
 from core.model.words import CancelLevel, TerminationReason
 from core.store.protocol import CancelFacts, Commit, Committed, Verdict
@@ -96,11 +96,10 @@ class Boundary:
         drafts = [*outcomes, *intents] if allowed else outcomes
         stored = insert(connection, drafts, next_seq - len(drafts))
         closed = False
-        if self._close is not None:
-            end = self._end(connection, self._close)
-            if end is not None:
-                closed, next_seq = True, next_seq + 1
-                stored.append(end)
+        end = self._end(connection)
+        if end is not None:
+            closed, next_seq = True, next_seq + 1
+            stored.append(end)
         transaction.events += stored
         return Committed(
             verdict=_verdict(level, going=bool(allowed) if self._intents else level is None),
@@ -147,18 +146,20 @@ class Boundary:
         rows = connection.execute(self._statement, parameters).fetchall()
         return rows[0] if rows else None
 
-    def _end(self, connection: Connection, close: Draft) -> Event | None:
-        event = close.event
+    def _end(self, connection: Connection) -> Event | None:
+        event = self._commit.close
+        if event is None or self._close is None:
+            return None
+        level: CancelLevel | None = None
         if isinstance(event, Cancelled):
             level, reason = event.receipt.level, TerminationReason.CANCELLED
         else:
-            assert isinstance(event, (Completed, Failed))  # noqa: S101 - the commit's own type
-            level, reason = None, event.termination_reason
+            reason = event.termination_reason
         rows = connection.execute(
             _CLOSE,
             (event.kind.value, reason.value, self._now_us, event.run_id, level),
         ).fetchall()
-        return insert(connection, [close], rows[0][0])[0] if rows else None
+        return insert(connection, [self._close], rows[0][0])[0] if rows else None
 
     def _earlier(self, connection: Connection) -> dict[Key, Event]:
         """Return what an earlier try of this commit stored."""

@@ -85,6 +85,15 @@ def unusable(error: BaseException, path: Path) -> StoreError:
     return StoreError(f"{what} ({name})", where=str(path), hint=hint)
 
 
+def foreign(path: Path) -> StoreError:
+    """Return why a database that another program made is left alone."""
+    return StoreError(
+        "The file is another program's database",
+        where=str(path),
+        hint="Choose another file, with --db or PLAYGROUND_DB.",
+    )
+
+
 def nameless(path: Path) -> StoreError:
     """Return why a database without its id is not used: its audit log cannot be proved."""
     return StoreError(

@@ -12,7 +12,14 @@ from urllib.parse import quote
 
 from core.errors import StoreError
 from core.store.sqlite._driver import Connection, Error, connect, rollback
-from core.store.sqlite._errors import GuardBroken, is_contention, nameless, unusable
+from core.store.sqlite._errors import (
+    GuardBroken,
+    foreign,
+    is_contention,
+    nameless,
+    unavailable,
+    unusable,
+)
 from core.store.sqlite._gate import Gate
 from core.store.sqlite._locks import OwnerLock
 from core.store.sqlite._schema import VERSION, database_id, is_foreign, migrate, version_of
@@ -110,30 +117,34 @@ def open_database(path: Path) -> Opened:
     except BaseException as error:
         if writable is not None:
             writable.close()
+        if is_contention(error):
+            raise unavailable(error, path, None) from None
         if isinstance(error, (Error, OSError)):
             raise unusable(error, path) from None
         raise
 
 
-def _is_later(path: Path) -> bool:
-    if path.is_dir():
+def check_file(path: Path) -> None:
+    """Raise StoreError if what is there can be no database: a folder, a device, a pipe."""
+    if path.exists() and not path.is_file():
+        kind = "a folder" if path.is_dir() else "no regular file"
         raise StoreError(
-            "The database is a folder",
+            f"The database is {kind}",
             where=str(path),
             hint="Name a file, with --db or PLAYGROUND_DB.",
         )
+
+
+def _is_later(path: Path) -> bool:
+    check_file(path)
     connection = connect(path, timeout=_BUSY_MS / 1000)
     try:
         version = _patiently(lambda: version_of(connection))
-        foreign = _patiently(lambda: is_foreign(connection))
+        others = _patiently(lambda: is_foreign(connection))
     finally:
         connection.close()
-    if foreign:
-        raise StoreError(
-            "The file is another program's database",
-            where=str(path),
-            hint="Choose another file, with --db or PLAYGROUND_DB.",
-        )
+    if others:
+        raise foreign(path)
     return version > VERSION
 
 
@@ -141,7 +152,16 @@ def _open_writable(path: Path) -> Writable:
     _make_folder(path.parent)
     gate = Gate(path.with_name(f"{path.name}.gate"), patience=_PATIENCE)
     try:
-        return _open_behind(gate, path)
+        entered = gate.enter()
+        try:
+            return _open_behind(gate, path)
+        except Error as error:
+            if is_contention(error):
+                raise unavailable(error, path, None if entered else gate.holder()) from None
+            raise
+        finally:
+            if entered:
+                gate.leave()
     except BaseException:
         gate.close()
         raise
@@ -152,23 +172,18 @@ def _open_behind(gate: Gate, path: Path) -> Writable:
     template = quote(str(path.absolute().with_name(f"{path.name}.gate")))
     connection = connect(path, options=f"mode=rwc&modeof={template}", timeout=_BUSY_MS / 1000)
     try:
-        entered = gate.enter()
-        try:
-            _patiently(lambda: [connection.execute(pragma) for pragma in _PRAGMAS])
-            # The switch to WAL is refused at once while another process is switching.
-            (mode,) = _patiently(lambda: connection.execute("PRAGMA journal_mode = WAL").fetchone())
-            if mode != "wal":
-                raise StoreError(
-                    "The place of the database does not support a write-ahead log",
-                    where=str(path),
-                    hint="Choose a local disk, with --db or PLAYGROUND_DB.",
-                )
-            if _patiently(lambda: version_of(connection)) < VERSION:
-                _patiently(lambda: migrate(connection))
-            _patiently(lambda: _try_to_write(connection))
-        finally:
-            if entered:
-                gate.leave()
+        _patiently(lambda: [connection.execute(pragma) for pragma in _PRAGMAS])
+        # The switch to WAL is refused at once while another process is switching.
+        (mode,) = _patiently(lambda: connection.execute("PRAGMA journal_mode = WAL").fetchone())
+        if mode != "wal":
+            raise StoreError(
+                "The place of the database does not support a write-ahead log",
+                where=str(path),
+                hint="Choose a local disk, with --db or PLAYGROUND_DB.",
+            )
+        if _patiently(lambda: version_of(connection)) < VERSION:
+            _patiently(lambda: migrate(connection))
+        _try_to_write(connection)
         lock = OwnerLock(path.with_name(f"{path.name}.owners"))
         return Writable(connection, gate, lock, FileGuard(path))
     except BaseException:
@@ -178,7 +193,13 @@ def _open_behind(gate: Gate, path: Path) -> Writable:
 
 def _try_to_write(connection: Connection) -> None:
     # BEGIN IMMEDIATE succeeds on a file that may not be written; only a write tells.
-    connection.execute("BEGIN IMMEDIATE")
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+    except Error as error:
+        if is_contention(error):
+            # Somebody else is writing, or is frozen in it. Reads go on; our first write tells.
+            return
+        raise
     try:
         connection.execute("UPDATE meta SET value = value")
     finally:

@@ -66,12 +66,3 @@ def steps_to(steps: Sequence[InFlight]) -> str:
 def steps_from(column: str) -> tuple[InFlight, ...]:
     """Return the open steps that a column holds."""
     return tuple(InFlight(*item) for item in json.loads(column))
-
-
-def storable(text: str) -> str:
-    """Return text that every database can hold: no NUL, no lone surrogate."""
-    if "\0" not in text and text.isascii():
-        return text
-    return (
-        text.replace("\0", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    )

@@ -11,8 +11,9 @@ from core.model.words import AuditAction, CancelLevel
 from core.store.protocol import Claim, Seal
 from core.store.sqlite import _audit
 from core.store.sqlite._events import Draft, insert
-from core.store.sqlite._rows import SELECT_ONE, from_row, storable
+from core.store.sqlite._rows import SELECT_ONE, from_row
 from core.store.sqlite._transact import Transaction
+from core.text import storable
 
 _CREATE = """
     INSERT INTO run (

@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import StoreError
+from core.store._place import database_file
 from core.store.sqlite._audit import COLUMNS
 from core.store.sqlite._driver import Connection, Error, connect
-from core.store.sqlite._errors import nameless, unusable
-from core.store.sqlite._schema import database_id
+from core.store.sqlite._errors import foreign, nameless, unusable
+from core.store.sqlite._open import check_file
+from core.store.sqlite._schema import database_id, is_foreign, version_of
 
 _SELECT = f"SELECT {', '.join(COLUMNS)} FROM audit"
 
@@ -44,12 +46,21 @@ def open_audit_scan(path: str | Path) -> Iterator[AuditScan]:
     Raises:
         StoreError: there is no such file, or no audit log in it.
     """
-    file = Path(path)
-    if not file.is_file():
+    file = database_file(path)
+    if not file.exists():
         raise StoreError("There is no database", where=str(file), hint="Check the path.")
+    check_file(file)
     try:
         with closing(_connect(file)) as connection:
             connection.execute("BEGIN")
+            if is_foreign(connection):
+                raise foreign(file)
+            if version_of(connection) == 0:
+                raise StoreError(
+                    "The database is empty",
+                    where=str(file),
+                    hint="Check the path; the first run fills it.",
+                )
             found = database_id(connection)
             if found is None:
                 raise nameless(file)

@@ -28,16 +28,18 @@ _SELECT = f"SELECT {', '.join(_COLUMNS)} FROM secret"
 SELECT_ONE = f"{_SELECT} WHERE name = ? LIMIT 1"
 SELECT_ALL = f"{_SELECT} ORDER BY name LIMIT 100000"
 _PUT = f"""
-    INSERT OR REPLACE INTO secret ({", ".join(_COLUMNS)})
+    INSERT INTO secret ({", ".join(_COLUMNS)})
     VALUES ({", ".join("?" * len(_COLUMNS))})
+    ON CONFLICT (name) DO UPDATE SET {", ".join(f"{name} = excluded.{name}" for name in _COLUMNS)}
+    WHERE version = excluded.version - 1
 """
 
 
-def put(connection: Connection, record: SecretRecord) -> None:
-    """Insert or replace a secret."""
+def put(connection: Connection, record: SecretRecord) -> bool:
+    """Insert a secret, or replace its version before; False if another one is there."""
     values = [getattr(record, name) for name in _COLUMNS]
     values[_COLUMNS.index("hosts")] = json.dumps(record.hosts)
-    connection.execute(_PUT, values)
+    return connection.execute(_PUT, values).rowcount > 0
 
 
 def delete(connection: Connection, name: str) -> bool:

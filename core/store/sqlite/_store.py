@@ -8,13 +8,20 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from core.clock import Clock, SystemClock
-from core.errors import AuditUnavailable, StoreReadOnly, StoreUnavailable, UnknownRun
+from core.errors import (
+    AuditUnavailable,
+    StoreError,
+    StoreReadOnly,
+    StoreUnavailable,
+    UnknownRun,
+)
 from core.model.audit import AuditEntry, AuditRow
 from core.model.events import Event, Started
 from core.model.receipts import CancelReceipt
 from core.model.runs import RunRow
 from core.model.secrets import SecretRecord
 from core.model.words import AuditAction, CancelLevel
+from core.store._place import database_file
 from core.store.protocol import AuditQuery, Claim, Commit, Committed, Seal
 from core.store.sqlite import _audit, _commit, _driver, _events, _rows, _runs, _secrets
 from core.store.sqlite._errors import is_outage, refused, unavailable, unusable
@@ -22,6 +29,7 @@ from core.store.sqlite._locks import OwnerLock
 from core.store.sqlite._transact import Synchronous, Transaction
 from core.store.sqlite._watch import Watch
 from core.store.sqlite._writer import Writer
+from core.text import storable
 
 _OUTAGE = "Audit unavailable; calls were refused"
 
@@ -83,7 +91,9 @@ class SqliteStore:
         Raises:
             StoreError: there is no database of ours and none can be made.
         """
-        store = cls(Path(path), seal=seal, clock=clock or SystemClock(), synchronous=synchronous)
+        store = cls(
+            database_file(path), seal=seal, clock=clock or SystemClock(), synchronous=synchronous
+        )
         await store._start()
         return store
 
@@ -125,9 +135,12 @@ class SqliteStore:
     async def create_run(self, row: RunRow, started: Started) -> Claim:
         """Insert a running run that this process owns, with its first event."""
         draft, owner = _events.Draft(started), self.owner
-        return await self._write(
+        claim = await self._write(
             lambda transaction: _runs.create(transaction, row, draft, owner), durable=False
         )
+        # A run that others may cancel makes its process look closely.
+        self._watch.hasten()
+        return claim
 
     async def commit(self, commit: Commit) -> Committed:
         """Store a boundary."""
@@ -139,6 +152,7 @@ class SqliteStore:
     ) -> CancelReceipt:
         """Win the row: mark it cancelled, or raise its level, durably."""
         seal = self._seal
+        run_id = storable(run_id)
 
         def cancel(transaction: Transaction) -> CancelReceipt | None:
             return _runs.cancel(
@@ -147,15 +161,16 @@ class SqliteStore:
 
         receipt = await self._write(cancel, durable=True)
         if receipt is None:
-            raise UnknownRun("There is no such run", where=run_id, hint="See `runs list`.")
+            raise UnknownRun(
+                "There is no such run", where=run_id, hint="See `playground runs list`."
+            )
         return receipt
 
     async def take_over(self, row: RunRow) -> Claim | None:
         """Claim a run of a dead process; None if its owner lives or somebody was faster."""
-        lock, now_us = self._lock, self._clock.now_us()
+        lock, now_us = self._held_lock(), self._clock.now_us()
 
         def take_over(transaction: Transaction) -> Claim | None:
-            assert lock is not None  # noqa: S101 - nothing is written without one
             if row.owner is not None and not lock.is_dead(row.owner):
                 return None
             return _runs.take_over(transaction, row, lock.owner, now_us)
@@ -168,7 +183,7 @@ class SqliteStore:
 
     async def get_run(self, run_id: str) -> RunRow | None:
         """Return one run, None if there is none."""
-        rows = await self._read(_rows.SELECT_ONE, (_rows.storable(run_id),))
+        rows = await self._read(_rows.SELECT_ONE, (storable(run_id),))
         return _rows.from_row(rows[0]) if rows else None
 
     async def list_runs(self, *, limit: int, before: str | None = None) -> list[RunRow]:
@@ -176,12 +191,12 @@ class SqliteStore:
         if before is None:
             rows = await self._read(_rows.SELECT_NEWEST, (limit,))
         else:
-            rows = await self._read(_rows.SELECT_OLDER, (before, limit))
+            rows = await self._read(_rows.SELECT_OLDER, (storable(before), limit))
         return [_rows.from_row(row) for row in rows]
 
     async def read_events(self, run_id: str, *, after: int, limit: int) -> list[Event]:
         """Return events with a seq above ``after``, in order, at most ``limit``."""
-        rows = await self._read(_events.SELECT_PAGE, (run_id, after, limit))
+        rows = await self._read(_events.SELECT_PAGE, (storable(run_id), after, limit))
         return [_events.from_row(row) for row in rows]
 
     def subscribe(self, callback: Callable[[Sequence[Event]], None]) -> Callable[[], None]:
@@ -194,9 +209,11 @@ class SqliteStore:
 
         return unsubscribe
 
-    def watch(self, callback: Callable[[], None]) -> Callable[[], None]:
+    def watch(
+        self, callback: Callable[[], None], *, closely: Callable[[], bool] = lambda: True
+    ) -> Callable[[], None]:
         """Call back on the loop soon after another process may have changed the store."""
-        return self._watch.add(callback)
+        return self._watch.add(callback, closely)
 
     # -- audit
 
@@ -233,19 +250,21 @@ class SqliteStore:
 
     # -- secrets
 
-    async def put_secret(self, record: SecretRecord, entry: AuditEntry) -> None:
-        """Insert or replace a secret, with its audit row in the same transaction."""
+    async def put_secret(self, record: SecretRecord, entry: AuditEntry) -> bool:
+        """Insert a secret, or replace its version before, with its audit row."""
         seal = self._seal
 
-        def put(transaction: Transaction) -> None:
-            _secrets.put(transaction.connection, record)
-            _audit.append(transaction, seal, entry)
+        def put(transaction: Transaction) -> bool:
+            stored = _secrets.put(transaction.connection, record)
+            if stored:
+                _audit.append(transaction, seal, entry)
+            return stored
 
-        await self._write(put, durable=True)
+        return await self._write(put, durable=True)
 
     async def get_secret(self, name: str) -> SecretRecord | None:
         """Return one secret, None if there is none."""
-        rows = await self._read(_secrets.SELECT_ONE, (name,))
+        rows = await self._read(_secrets.SELECT_ONE, (storable(name),))
         return _secrets.from_row(rows[0]) if rows else None
 
     async def list_secrets(self) -> list[SecretRecord]:
@@ -257,7 +276,7 @@ class SqliteStore:
         seal = self._seal
 
         def delete(transaction: Transaction) -> bool:
-            found = _secrets.delete(transaction.connection, name)
+            found = _secrets.delete(transaction.connection, storable(name))
             if found:
                 _audit.append(transaction, seal, entry)
             return found
@@ -269,19 +288,35 @@ class SqliteStore:
     async def _start(self) -> None:
         opened = await self._writer.open()
         self._database_id = opened.database_id
-        self._seal = self._sealer(opened.database_id)
         self._lock = None if opened.writable is None else opened.writable.lock
-        self._watch = Watch(opened.watcher, self._clock, None if self.read_only else self._writer)
+        self._watch = Watch(opened.watcher, None if self.read_only else self._writer)
         options = "mode=ro" if self.read_only else "mode=rw"
         try:
+            self._seal = self._sealer(opened.database_id)
             for _ in range(2):
                 self._readers.append(await _driver.open_reader(self.path, options=options))
+            if not self.read_only:
+                await self._check_key()
         except _driver.Error as error:
             await self.close()
             raise unusable(error, self.path) from None
         except BaseException:
             await self.close()
             raise
+
+    async def _check_key(self) -> None:
+        """Refuse a key that sealed none of the log's rows: the chain would be broken for good."""
+        first = await self._read(_audit.SELECT_FIRST_KEY)
+        if not first:
+            return
+        own = self._seal(None, 1, self._outage_entry()).key_id
+        if not await self._read(_audit.SELECT_SEALED_BY, (own,)):
+            raise StoreError(
+                "The master key is not the one that sealed this database's log",
+                where=str(self.path),
+                hint=f"PLAYGROUND_KEY_FILE names the key file: it holds key {own},"
+                f" key {first[0][0]} is needed.",
+            )
 
     async def _read(self, sql: str, parameters: Sequence[Any] = ()) -> list[Any]:
         if self._closed:
@@ -301,13 +336,17 @@ class SqliteStore:
         durable: bool,
         error: type[StoreUnavailable] = StoreUnavailable,
     ) -> T:
+        self._held_lock()
+        return await self._writer.run(operation, durable=durable, error=error)
+
+    def _held_lock(self) -> OwnerLock:
         if self._lock is None:
             raise StoreReadOnly(
                 "The database was made by a later version, so it is open for reading only",
                 where=str(self.path),
                 hint="Update stepbrake, or choose another file with --db or PLAYGROUND_DB.",
             )
-        return await self._writer.run(operation, durable=durable, error=error)
+        return self._lock
 
     def _publish(self, events: Sequence[Event]) -> None:
         for callback in tuple(self._subscribers):
@@ -322,14 +361,16 @@ class SqliteStore:
         self._watch.notify()
 
     def _end_outage(self, transaction: Transaction) -> None:
-        entry = AuditEntry(
+        _audit.append(transaction, self._seal, self._outage_entry())
+
+    def _outage_entry(self) -> AuditEntry:
+        return AuditEntry(
             at_us=self._clock.now_us(),
             action=AuditAction.AUDIT_OUTAGE,
             success=False,
             actor="store",
             message=_OUTAGE,
         )
-        _audit.append(transaction, self._seal, entry)
 
 
 open_sqlite = SqliteStore.open

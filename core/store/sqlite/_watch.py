@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
-from core.clock import Clock, TimerHandle
 from core.store.sqlite._driver import Connection, Error, data_version
 from core.store.sqlite._writer import Writer
 
-_EVERY = 0.012
+_CLOSELY_S = 0.012
+_IDLY_S = 0.2
 
 
 class Watch:
@@ -19,37 +20,46 @@ class Watch:
 
     Args:
         connection: used for nothing else.
-        clock: when to look.
         writer: None for a database that is only read.
     """
 
-    def __init__(self, connection: Connection, clock: Clock, writer: Writer | None) -> None:
+    def __init__(self, connection: Connection, writer: Writer | None) -> None:
         self._connection = connection
-        self._clock = clock
         self._writer = writer
-        self._callbacks: list[Callable[[], None]] = []
-        self._timer: TimerHandle | None = None
+        self._callbacks: list[tuple[Callable[[], None], Callable[[], bool]]] = []
+        self._timer: asyncio.TimerHandle | None = None
         self._seen = (0, 0)
 
-    def add(self, callback: Callable[[], None]) -> Callable[[], None]:
+    def add(self, callback: Callable[[], None], closely: Callable[[], bool]) -> Callable[[], None]:
         """Call back on each hint; return what ends that."""
-        self._callbacks.append(callback)
+        entry = (callback, closely)
+        self._callbacks.append(entry)
         self._mind(watched=True)
         if self._timer is None:
             self._seen = self._now()
-            self._timer = self._clock.call_later(_EVERY, self._look)
+        self.hasten()
 
         def remove() -> None:
-            if callback in self._callbacks:
-                self._callbacks.remove(callback)
+            if entry in self._callbacks:
+                self._callbacks.remove(entry)
                 self._mind(watched=bool(self._callbacks))
 
         return remove
 
+    def hasten(self) -> None:
+        """Look soon: whether anybody needs to look closely may have changed."""
+        if self._callbacks:
+            self._arm(_CLOSELY_S)
+
     def notify(self) -> None:
-        """Pass on a hint."""
-        for callback in tuple(self._callbacks):
-            callback()
+        """Pass on a hint; a callback's fault does not keep the others from hearing."""
+        for callback, _ in tuple(self._callbacks):
+            try:
+                callback()
+            except Exception as error:
+                asyncio.get_running_loop().call_exception_handler(
+                    {"message": "A watcher of the store failed", "exception": error}
+                )
 
     def close(self) -> None:
         """Stop looking."""
@@ -63,7 +73,8 @@ class Watch:
         if not self._callbacks:
             self._timer = None
             return
-        self._timer = self._clock.call_later(_EVERY, self._look)
+        closely = any(closely() for _, closely in self._callbacks)
+        self._arm(_CLOSELY_S if closely else _IDLY_S)
         before, self._seen = self._seen, self._now()
         if self._seen[0] == before[0]:
             return
@@ -71,6 +82,12 @@ class Watch:
             self.notify()
         else:
             self._writer.look()
+
+    def _arm(self, seconds: float) -> None:
+        # The loop's own time: this looks at the outside, whatever the product's clock says.
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._look)
 
     def _mind(self, *, watched: bool) -> None:
         if self._writer is not None:

@@ -250,9 +250,16 @@ async def test_a_cancel_while_the_row_is_written_is_raised_after_the_row_landed(
 
 async def test_a_timeout_around_a_call_works_as_usual() -> None:
     rig = Rig()
+
+    async def run_out(bound: asyncio.Timeout) -> None:
+        await rig.transport.next()
+        bound.reschedule(asyncio.get_running_loop().time())
+
     with pytest.raises(TimeoutError):
-        async with asyncio.timeout(0.01):
+        async with asyncio.timeout(None) as bound:
+            running_out = asyncio.create_task(run_out(bound))
             await rig.client.send(GET)
+    await running_out
     assert rig.audit.only.action is HARMLESS
 
 

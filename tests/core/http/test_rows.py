@@ -10,7 +10,7 @@ from core.errors import (
     TransportFailed,
     UsageError,
 )
-from core.http import Bounds, Fault, Request, VaultHttpClient
+from core.http import Bounds, CallContext, Fault, Request, VaultHttpClient
 from core.model import AuditAction
 from tests.core.http.rig import ADDRESS, SECRET, URL, Rig
 from tests.fakes.http_ports import FakeCredential
@@ -42,6 +42,14 @@ async def test_the_context_knows_calls_as_they_start_and_as_they_end() -> None:
     await task
     (record,) = rig.context.calls
     assert (record.call_id, record.credential, record.exposed) == ("call-1", "key", False)
+
+
+async def test_calls_outside_of_a_step_are_not_collected() -> None:
+    rig = Rig(reply=lambda transfer: transfer.answer(200))
+    context = CallContext(actor="program")
+    await rig.client.with_context(context).send(GET)
+    assert (context.started, context.calls) == ([], [])
+    assert rig.audit.only.actor == "program"
 
 
 async def test_bearer_and_header_placements() -> None:

@@ -54,7 +54,7 @@ async def test_a_cancelled_task_stays_cancelled_and_the_loss_is_logged(
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert "the audit row of call call-1 was not written" in caplog.text
+    assert "The audit row of call call-1 was not written" in caplog.text
 
 
 async def test_a_stream_whose_row_is_lost_raises_at_the_end_of_its_block() -> None:

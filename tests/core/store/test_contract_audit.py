@@ -131,9 +131,11 @@ async def test_every_action_can_be_stored(store: Store) -> None:
 
 
 async def test_a_secret_is_put_replaced_listed_and_deleted_with_its_rows(store: Store) -> None:
-    await store.put_secret(secret("b"), entry(A.SECRET_CREATED))
-    await store.put_secret(secret("a"), entry(A.SECRET_CREATED))
-    await store.put_secret(secret("b", version=2), entry(A.SECRET_UPDATED))
+    assert await store.put_secret(secret("b"), entry(A.SECRET_CREATED))
+    assert await store.put_secret(secret("a"), entry(A.SECRET_CREATED))
+    assert await store.put_secret(secret("b", version=2), entry(A.SECRET_UPDATED))
+    for version in (1, 2, 4):
+        assert not await store.put_secret(secret("b", version=version), entry(A.SECRET_UPDATED))
     assert await store.get_secret("b") == secret("b", version=2)
     assert await store.get_secret("c") is None
     assert await store.list_secrets() == [secret("a"), secret("b", version=2)]

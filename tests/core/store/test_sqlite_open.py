@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import StoreError, StoreReadOnly
+from core.errors import SecretUnavailable, StoreError, StoreReadOnly
 from core.model import CancelLevel
-from core.store import AuditQuery, Commit, open_sqlite
+from core.store import AuditQuery, Commit, Seal, open_sqlite
 from core.store.sqlite import driver_fixed, driver_note
 from core.store.sqlite._driver import connect, is_fixed
 from tests.core.store.builders import RUN, assembled, begin, entry, row, seal, secret, started
@@ -305,3 +305,12 @@ def test_importing_the_protocols_loads_no_driver() -> None:
         "assert not bad, bad"
     )
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, timeout=20)
+
+
+async def test_a_store_whose_key_cannot_be_had_lets_go_of_everything(tmp_path: Path) -> None:
+    def no_key(_: str) -> Seal:
+        raise SecretUnavailable("There is no master key")
+
+    with pytest.raises(SecretUnavailable):
+        await open_sqlite(tmp_path / "x.db", seal=no_key)
+    assert list((tmp_path / "x.db.owners").iterdir()) == []
