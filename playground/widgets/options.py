@@ -1,0 +1,126 @@
+"""The rest of the form: out of the way, and not even made, until it is wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import ClassVar, Protocol
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.message import Message
+from textual.widget import Widget
+from textual.widgets import Checkbox, Input, Label, Select, SelectionList, TextArea
+from textual.widgets.selection_list import Selection
+
+from playground.safe import SafeStatic, safe_text
+from playground.state.form import FormData
+
+
+class ToolChoice(Protocol):
+    """A tool, as ``Runtime.tools`` returns it."""
+
+    @property
+    def name(self) -> str:
+        """Return its name."""
+
+    @property
+    def effect(self) -> str:
+        """Return ``pure``, ``idempotent`` or ``unsafe``."""
+
+
+class Options(VerticalScroll):
+    """Tools, system prompt, bounds, thinking, dry run, raw capture."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Close", show=False)]
+
+    class Left(Message):
+        """Escape was pressed."""
+
+    class Changed(Message):
+        """A field changed."""
+
+    def __init__(self, tools: Sequence[ToolChoice]) -> None:
+        super().__init__(id="options", can_focus=False)
+        self._tools = tools
+
+    def compose(self) -> ComposeResult:
+        """Lay out the panel."""
+        with Horizontal(id="options-columns"):
+            with Vertical(id="options-tools"):
+                yield Label("tools", classes="field-name")
+                yield SelectionList[str](
+                    *(
+                        Selection(
+                            safe_text(tool.name, (f"  {tool.effect}", "dim")),
+                            tool.name,
+                            tool.effect == "pure",
+                        )
+                        for tool in self._tools
+                    ),
+                    id="tools",
+                    compact=True,
+                )
+            with Vertical(id="options-fields"):
+                yield from _field("system prompt", TextArea(id="system", compact=True))
+                yield from _field("max rounds", _number("max-rounds", "10"))
+                yield from _field("max tokens", _number("max-tokens", "no bound of ours"))
+                yield from _field("temperature", _number("temperature", "the model's default"))
+                yield from _field(
+                    "thinking",
+                    Select(
+                        [(word, word) for word in ("default", "on", "off")],
+                        value="default",
+                        allow_blank=False,
+                        compact=True,
+                        id="thinking",
+                    ),
+                )
+                with Horizontal(classes="field"):
+                    yield Label("", classes="field-name")
+                    yield Checkbox("dry run", id="dry-run", compact=True)
+                    yield Checkbox("capture raw bodies", id="raw", compact=True)
+
+    def fill(self, form: FormData) -> FormData:
+        """Return the form's data with these fields as they are."""
+        picked = self.query_one("#tools", SelectionList).selected
+        pure = [tool.name for tool in self._tools if tool.effect == "pure"]
+        chosen = tuple(tool.name for tool in self._tools if tool.name in picked)
+        return replace(
+            form,
+            tools=None if list(chosen) == pure else chosen,
+            system=self.query_one("#system", TextArea).text,
+            max_rounds=self._typed("max-rounds"),
+            max_tokens=self._typed("max-tokens"),
+            temperature=self._typed("temperature"),
+            thinking=str(self.query_one("#thinking", Select).value),
+            dry_run=self.query_one("#dry-run", Checkbox).value,
+            raw=self.query_one("#raw", Checkbox).value,
+        )
+
+    def _typed(self, field: str) -> str:
+        return self.query_one(f"#{field}", Input).value.strip()
+
+    @on(Input.Changed)
+    @on(Select.Changed)
+    @on(Checkbox.Changed)
+    @on(SelectionList.SelectedChanged)
+    @on(TextArea.Changed)
+    def _edited(self) -> None:
+        self.post_message(self.Changed())
+
+    def action_leave(self) -> None:
+        """Close the panel."""
+        self.post_message(self.Left())
+
+
+def _field(name: str, widget: Widget) -> ComposeResult:
+    with Horizontal(classes="field"):
+        yield SafeStatic(name, classes="field-name")
+        yield widget
+
+
+def _number(field: str, placeholder: str) -> Input:
+    return Input(id=field, placeholder=placeholder, compact=True)
