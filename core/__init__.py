@@ -5,8 +5,9 @@ Importing this is cheap; each name loads what it needs when it is first used.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from core._lazy import lazy
 
 if TYPE_CHECKING:
     from core.cli import global_options, main
@@ -55,14 +56,7 @@ __all__ = [
     "tool",
 ]
 
-
-def __getattr__(name: str) -> object:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(import_module(home), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazy(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

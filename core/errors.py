@@ -18,15 +18,16 @@ EXIT_CANCELLED = 4
 EXIT_AUDIT_BROKEN = 5
 EXIT_WAITING = 6
 EXIT_RETRY = 75
+EXIT_INTERRUPTED = 130
 
 
 class StepbrakeError(Exception):
     """Base of the family.
 
     Args:
-        what: one sentence that says what went wrong.
+        what: one sentence that says what went wrong, without the full stop.
         where: a file, a field, a run: the place to look at.
-        hint: what to do about it.
+        hint: what to do about it: whole sentences.
     """
 
     title: ClassVar[str] = "Error"
@@ -88,6 +89,7 @@ class SecretUnavailable(StepbrakeError):
     """A secret is missing, locked or may not be used here."""
 
     title = "Secret unavailable"
+    exit_code = EXIT_USAGE
 
 
 class FilterError(UsageError):

@@ -143,6 +143,10 @@ class PlaygroundApp(App[None]):
         """Offer to cancel only what is live; other screens know what is theirs."""
         if action == "cancel" and next(iter(self.screen_stack), None) is self._run:
             return self._watching_live
+        if action == "field":
+            # A field that completes names with Tab keeps it.
+            own = self.focused._bindings.key_to_bindings if self.focused is not None else {}
+            return not own.keys() & {"tab"}
         return super().check_action(action, parameters)
 
     # Actions --------------------------------------------------------------------------
@@ -166,6 +170,10 @@ class PlaygroundApp(App[None]):
             safe_notify(self, f"{len(text)} characters copied", timeout=2)
         else:
             await self.action_cancel()
+
+    def action_field(self, by: int) -> None:
+        """Go to another field."""
+        (self.screen.focus_next if by > 0 else self.screen.focus_previous)()
 
     async def action_go(self, mode: str) -> None:
         """Go to a screen."""

@@ -80,6 +80,25 @@ APP = (
     Command("app.audit", "Audit screen", "f3", "go('audit')", "Every outbound call."),
     Command("app.runs", "Runs", "f4", "go('runs')", "All runs of this database."),
     Command("app.help", "Help", "f1", "help", "Every key, on one page.", "Help"),
+    # Priority, because a key that follows at once must find the focus moved.
+    Command(
+        "app.next",
+        "Next field",
+        "tab",
+        "field(1)",
+        "Fields, buttons and panes in turn.",
+        priority=True,
+        palette=False,
+    ),
+    Command(
+        "app.previous",
+        "Previous field",
+        "shift+tab",
+        "field(-1)",
+        "The same, the other way round.",
+        priority=True,
+        palette=False,
+    ),
     Command(
         "app.palette",
         "Command palette",

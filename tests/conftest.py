@@ -32,7 +32,9 @@ def soak(request: pytest.FixtureRequest) -> bool:
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def home(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Path]:
     """Give each test a home of its own, so that no test touches a person's files."""
     path = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("HOME", str(path))

@@ -77,7 +77,7 @@ async def ask(
         if reply.outcome is StepOutcome.OK:
             return reply.response
         error = reply.error or ProviderError(
-            "The model call ended without a result.", failure_class=FailureClass.UNKNOWN
+            "The model call ended without a result", failure_class=FailureClass.UNKNOWN
         )
         wait = _wait(error, attempt)
         if wait is None or not spending.tokens_left:

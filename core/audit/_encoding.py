@@ -13,13 +13,13 @@ length in bytes and its UTF-8. No two rows have the same bytes.
 from __future__ import annotations
 
 import hashlib
-import re
 import struct
 from dataclasses import replace
 from typing import Any
 
 from core.model.audit import AuditEntry
 from core.model.words import AuditAction
+from core.text import storable
 
 # A row as a store keeps it: seq, at, action, success, status, method, host, path,
 # credential, run_id, step, call_id, actor, message, key_id, mac.
@@ -31,9 +31,6 @@ _head = struct.Struct(">4sQq").pack
 _numbers = struct.Struct(">II").pack
 _length = struct.Struct(">cI").pack
 
-# SQLite keeps neither whole: a NUL ends a text for some of its functions, a surrogate
-# has no UTF-8.
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _TEXTS = ("method", "host", "path", "credential", "run_id", "step", "call_id", "actor", "message")
 _MAX_TIME = 2**63
 _MAX_FRAMES = 1024
@@ -132,15 +129,14 @@ def normalised(entry: AuditEntry) -> AuditEntry:
         raise ValueError("at_us must fit in 64 bits")
     if not 0 <= entry.status <= 999:
         raise ValueError("status must be between 0 and 999")
-    changed: dict[str, str] = {}
+    changed: dict[str, Any] = {}
     for name in _TEXTS:
         value = getattr(entry, name)
         if value is None and name != "actor":
             continue
         if type(value) is not str:
             raise TypeError(f"{name} must be text")
-        if not (value.isascii() and "\x00" not in value):
-            clean = _UNSTORABLE.sub("\ufffd", value)
-            if clean != value:
-                changed[name] = clean
-    return replace(entry, **changed) if changed else entry  # type: ignore[arg-type]
+        clean = storable(value)
+        if clean != value:
+            changed[name] = clean
+    return replace(entry, **changed) if changed else entry

@@ -37,7 +37,7 @@ class AuditLog:
             AuditUnavailable: the store is known to be down: nothing may be sent.
         """
         if not self._store.audit_available:
-            raise AuditUnavailable("the audit log cannot be written now", where="store")
+            raise AuditUnavailable("The audit log cannot be written now", where="store")
 
     async def append(self, entry: AuditEntry) -> None:
         """Write one row; it is durable on return.

@@ -13,10 +13,17 @@ from core.cli import audit, demo_server, doctor, listings, run, runs, schema, se
 from core.cli._globals import hoist
 from core.cli._output import Output
 from core.cli._session import Session, session
-from core.errors import EXIT_DONE, EXIT_FAILED, EXIT_USAGE, StepbrakeError, UsageError
+from core.cli._stdin import checked
+from core.errors import (
+    EXIT_DONE,
+    EXIT_FAILED,
+    EXIT_INTERRUPTED,
+    EXIT_USAGE,
+    StepbrakeError,
+    UsageError,
+)
 
 _PROGRAM = "playground"
-_EXIT_INTERRUPTED = 130
 _EVERYWHERE = (
     "Options that stand anywhere: --db PATH (the store, else PLAYGROUND_DB), "
     "--config FILE (else PLAYGROUND_CONFIG), --json (one JSON object a line on stdout)."
@@ -26,6 +33,8 @@ _EVERYWHERE = (
 def run_command_line(argv: list[str]) -> int:
     """Run one command; whatever goes wrong becomes a message and an exit code."""
     try:
+        for number, argument in enumerate(argv, 1):
+            checked(argument, f"Argument {number}")
         options, rest = hoist(argv)
     except UsageError as error:
         out = Output(as_json="--json" in argv)
@@ -36,7 +45,7 @@ def run_command_line(argv: list[str]) -> int:
     try:
         code = _guarded(rest, Session(options, out))
     except KeyboardInterrupt:
-        return _EXIT_INTERRUPTED
+        return EXIT_INTERRUPTED
     # Whoever interrupts this gives up the rest of the output, not how the command ended.
     with suppress(KeyboardInterrupt):
         out.close()
@@ -56,9 +65,14 @@ def _guarded(argv: list[str], current: Session) -> int:
     except TyperException as error:
         context = getattr(error, "ctx", None)
         command = context.command_path if context else _PROGRAM
-        hint = f"See {command} --help."
-        _report(out, UsageError(error.format_message() or "Name a command.", hint=hint))
+        hint = f"See `{command} --help`."
+        _report(
+            out, UsageError(error.format_message().removesuffix(".") or "Name a command", hint=hint)
+        )
         return EXIT_USAGE
+    except OSError as error:
+        _report(out, _system_error(error))
+        return EXIT_FAILED
     except Exception as error:
         _report_unexpected(out, error)
         return EXIT_FAILED
@@ -100,7 +114,7 @@ def _root(
         _version(session(context))
         raise typer.Exit
     if context.invoked_subcommand is None:
-        raise UsageError("Name a command.", hint=f"See {_PROGRAM} --help.")
+        raise UsageError("Name a command", hint=f"See `{_PROGRAM} --help`.")
 
 
 def _version(current: Session) -> None:
@@ -129,6 +143,14 @@ def _report(out: Output, error: StepbrakeError) -> None:
     for line in (error.where, error.hint):
         if line:
             out.note(f"  {line}")
+
+
+def _system_error(error: OSError) -> StepbrakeError:
+    return StepbrakeError(
+        f"The operating system refused: {error.strerror or type(error).__name__}",
+        where=str(error.filename or ""),
+        hint="`playground doctor` checks this machine.",
+    )
 
 
 def _report_unexpected(out: Output, error: Exception) -> None:

@@ -51,7 +51,7 @@ async def cancel_runs(current: Session, wish: Cancelling) -> int:
         UsageError: neither or both of a run and ``--all``.
     """
     if (wish.run_id is None) != wish.every:
-        raise UsageError("Name one run, or --all.", hint="runs list shows the runs.")
+        raise UsageError("Name one run, or --all", hint="See `playground runs list`.")
     async with current.runtime() as runtime:
         if wish.run_id is not None:
             return await _one(runtime, wish.run_id, wish, current.out)
@@ -99,17 +99,14 @@ def _preview(row: RunRow, level: CancelLevel) -> dict[str, Any]:
         "run_id": row.run_id,
         "status": row.status.value,
         "cancelling": row.cancelling,
-        "in_flight": [
-            {"step": item.step, "kind": item.kind, "name": item.name} for item in row.open_steps
-        ],
+        "in_flight": [item.to_json() for item in row.open_steps],
     }
 
 
 def _preview_line(row: RunRow, level: CancelLevel) -> str:
-    state = "cancelling" if row.cancelling else row.status.value
     if not _would_change(row, level):
-        return f"{row.run_id}: would not change, it is {state}"
-    return f"{row.run_id}: {state}, would be cancelled; in flight: {in_flight(row.open_steps)}"
+        return f"{row.run_id}: would not change, it is {row.state}"
+    return f"{row.run_id}: {row.state}, would be cancelled; in flight: {in_flight(row.open_steps)}"
 
 
 def _receipt_line(receipt: CancelReceipt) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from core.cli._session import Session
-from core.errors import AuditUnavailable, StepbrakeError
+from core.errors import StepbrakeError
 
 OK: Literal["ok"] = "ok"
 WARN: Literal["warn"] = "warn"
@@ -57,6 +57,9 @@ def run_checks(current: Session) -> Iterator[Check]:
             yield Check(name, FAIL, f"{error.what}{where}", error.hint)
         except ImportError as error:
             yield Check(name, FAIL, f"{error.name} cannot be imported", "Install it again.")
+        except OSError as error:
+            place = f"{error.filename}: " if error.filename else ""
+            yield Check(name, FAIL, f"{place}{error.strerror or 'system error'}")
 
 
 def _python(_: Session) -> Check:
@@ -69,7 +72,7 @@ def _sqlite(_: Session) -> Check:
 
     if driver_fixed():
         return Check("sqlite", OK, driver_note())
-    return Check("sqlite", WARN, driver_note(), "pip install pysqlite3 brings a fixed one.")
+    return Check("sqlite", WARN, driver_note(), "`pip install pysqlite3` brings a fixed one.")
 
 
 def _libcurl(_: Session) -> Check:
@@ -92,13 +95,19 @@ def _config(current: Session) -> Check:
     return Check("config", OK, f"{config.path}: {models}")
 
 
-def _key(_: Session) -> Check:
+def _key(current: Session) -> Check:
+    from core.config import database_path
     from core.keys import FileKeyProvider
 
     provider = FileKeyProvider(create=False)
-    if not provider.path.exists():
-        return Check("key", OK, f"{provider.path}: made on first use")
-    return Check("key", OK, f"{provider.path}: key {provider.master_key().key_id}, mode 0600")
+    detail = f"{provider.path}: made on first use"
+    if provider.path.exists():
+        detail = f"{provider.path}: key {provider.master_key().key_id}, mode 0600"
+    database = Path(database_path(current.options.db))
+    if provider.path.resolve().parent == database.resolve().parent:
+        hint = "Whoever copies the database's folder has both: set PLAYGROUND_KEY_FILE."
+        return Check("key", WARN, f"{detail}, beside the database", hint)
+    return Check("key", OK, detail)
 
 
 def _database(current: Session) -> Check:
@@ -118,15 +127,11 @@ def _database(current: Session) -> Check:
 
 
 async def _quick_check(path: Path) -> list[str]:
-    from core.store import Seal, open_sqlite
+    from core.audit import sealer
+    from core.keys import FileKeyProvider
+    from core.store import open_sqlite
 
-    def no_seal(_: str) -> Seal:
-        def refuse(*_: object) -> object:
-            raise AuditUnavailable("This command writes nothing.")
-
-        return refuse  # type: ignore[return-value]
-
-    store = await open_sqlite(path, seal=no_seal)
+    store = await open_sqlite(path, seal=sealer(FileKeyProvider(create=False)))
     try:
         return await store.check()
     finally:
@@ -146,7 +151,7 @@ def _audit(current: Session) -> Check:
         "audit",
         FAIL,
         f"{len(result.findings)} findings, the first: row {first.seq} {first.reason}",
-        "playground audit verify lists them.",
+        "`playground audit verify` lists them.",
     )
 
 
@@ -163,14 +168,14 @@ def _demo(_: Session) -> Check:
 
 
 async def _ask_demo() -> tuple[str, str]:
-    from core.demo import DemoServer
+    from core.demo import DemoServer, url_from_environment
     from core.http import parse_url
 
-    shared = os.environ.get("PLAYGROUND_DEMO_URL")
-    if shared:
+    shared = url_from_environment()
+    if shared is not None:
         url = parse_url(shared, ("127.0.0.1", "localhost", "[::1]"))
         return await _status_line(url.host, url.port), shared
-    server = DemoServer(pace=0, credential="doctor")
+    server = DemoServer(pace=0)
     await server.start()
     try:
         own = parse_url(server.url, ("127.0.0.1",))

@@ -38,7 +38,7 @@ def _say(event: Event) -> str:  # noqa: PLR0911 - one arm for each kind
             return f"run {event.run_id} · {event.model}"
         case Assembled():
             tools = ", ".join(event.tools) or "none"
-            return f"prompt assembled · {len(event.messages)} messages · tools: {tools}"
+            return f"prompt assembled · {_count(len(event.messages), 'message')} · tools: {tools}"
         case Request():
             attempt = f" · attempt {event.attempt}" if event.attempt > 1 else ""
             return f"→ {event.name} · round {event.round}{attempt}"

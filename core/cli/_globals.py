@@ -40,11 +40,11 @@ def hoist(argv: Sequence[str]) -> tuple[Globals, list[str]]:
         elif option in ("--db", "--config"):
             values[option] = value if equals else next(waiting, "")
             if not values[option]:
-                raise UsageError(f"Option {option} needs a value.")
+                raise UsageError(f"Option {option} needs a value")
         elif argument == "--json":
             as_json = True
         elif option == "--json":
-            raise UsageError("Option --json takes no value.")
+            raise UsageError("Option --json takes no value")
         else:
             rest.append(argument)
     return Globals(db=values.get("--db"), config=values.get("--config"), json=as_json), rest

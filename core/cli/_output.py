@@ -22,6 +22,7 @@ from typing import Any, Literal, TextIO
 from core.text import display
 
 _BACKLOG = 256
+_ABANDONED_PATIENCE_S = 0.5
 _GONE = frozenset({errno.EPIPE, errno.EIO, errno.EBADF, errno.ECONNRESET})
 
 _Name = Literal["stdout", "stderr"]
@@ -122,14 +123,14 @@ class Output:
             await mark.reached
 
     def abandon(self) -> None:
-        """Do not wait for a reader who does not read."""
+        """Do not wait for long for a reader who does not read."""
         self._abandoned = True
 
     def close(self) -> None:
         """Wait until everything has been written, or its reader has left."""
         self._queue.put(None)
-        if not self._abandoned:
-            self._thread.join()
+        # The last words are still to be read by whoever does read.
+        self._thread.join(_ABANDONED_PATIENCE_S if self._abandoned else None)
 
     def _work(self) -> None:
         while True:

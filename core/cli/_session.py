@@ -11,7 +11,6 @@ import typer
 
 from core.cli._globals import Globals
 from core.cli._output import Output
-from core.errors import UsageError
 
 if TYPE_CHECKING:
     from core.runtime import Runtime
@@ -29,18 +28,12 @@ class Session:
         """Return the store to use.
 
         Raises:
-            UsageError: it is a URL.
+            StoreError: it is a URL, or no path.
         """
         from core.config import database_path
+        from core.store import database_file
 
-        place = database_path(self.options.db)
-        if "://" in place:
-            raise UsageError(
-                "This version stores in a SQLite file only.",
-                where=place.partition("://")[0] + "://…",
-                hint="Name a file with --db or PLAYGROUND_DB.",
-            )
-        return place
+        return str(database_file(database_path(self.options.db)))
 
     @asynccontextmanager
     async def runtime(self) -> AsyncIterator[Runtime]:

@@ -53,9 +53,7 @@ def _as_json(row: RunRow, started: Started | None, end: Event | None) -> dict[st
         "events": row.next_seq,
         "round": row.round,
         "tool_calls": row.tool_calls,
-        "open_steps": [
-            {"step": item.step, "kind": item.kind, "name": item.name} for item in row.open_steps
-        ],
+        "open_steps": [item.to_json() for item in row.open_steps],
         "cancel": cancel,
         "request": None if started is None else dict(started.request),
         "end": None if end is None else to_json(end),
@@ -63,10 +61,9 @@ def _as_json(row: RunRow, started: Started | None, end: Event | None) -> dict[st
 
 
 def _print(out: Output, row: RunRow, started: Started | None, end: Event | None) -> None:
-    state = "cancelling" if row.cancelling else row.status.value
     facts = [
         ("run", row.run_id),
-        ("status", state),
+        ("status", row.state),
         ("model", row.model),
         ("created", iso_time(row.created_us)),
         ("closed", "-" if row.closed_us is None else iso_time(row.closed_us)),

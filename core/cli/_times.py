@@ -32,7 +32,7 @@ def parse_time(text: str, *, now_us: int, option: str) -> int:
         return int(moment.timestamp()) * 1_000_000 + moment.microsecond
     except (ValueError, OverflowError):
         raise UsageError(
-            "This is not a time.",
+            "This is not a time",
             where=f"{option} {text!r}",
             hint="Write 2026-01-31T12:00:00Z, 2026-01-31, or a span back from now: 10m, 2h, 3d.",
         ) from None

@@ -9,6 +9,7 @@ import typer
 
 from core.cli._output import Output
 from core.cli._session import Session, session
+from core.cli._stdin import LARGEST
 from core.errors import EXIT_AUDIT_BROKEN, EXIT_DONE, UsageError, did_you_mean
 from core.model import AuditAction, AuditRow
 from core.store.protocol import AuditQuery
@@ -52,7 +53,9 @@ def _list(
 @app.command("show")
 def _show(
     context: typer.Context,
-    seq: Annotated[int, typer.Argument(metavar="SEQ", min=1, help="The row's number.")],
+    seq: Annotated[
+        int, typer.Argument(metavar="SEQ", min=1, max=LARGEST, help="The row's number.")
+    ],
 ) -> int:
     """Show one row in full."""
     return asyncio.run(_show_row(session(context), seq))
@@ -81,7 +84,7 @@ def _action(name: str) -> AuditAction:
         return AuditAction(name)
     except ValueError:
         raise UsageError(
-            "There is no such action.",
+            "There is no such action",
             where=f"--action {name}",
             hint=did_you_mean(name, [action.value for action in AuditAction]),
         ) from None
@@ -124,7 +127,9 @@ async def _show_row(current: Session, seq: int) -> int:
     async with current.runtime() as runtime:
         page = await runtime.audit.page(AuditQuery(), before=seq + 1, limit=1)
     if not page or page[0].seq != seq:
-        raise UsageError("There is no such row.", where=f"seq {seq}", hint="See audit list.")
+        raise UsageError(
+            "There is no such row", where=f"seq {seq}", hint="See `playground audit list`."
+        )
     row = page[0]
     shown = {**row.to_json(), "key_id": row.key_id, "mac": row.mac.hex()}
     if current.out.as_json:

@@ -34,7 +34,7 @@ async def _serve(current: Session, port: int) -> int:
     stop = asyncio.Event()
     with signals(lambda _: stop.set()):
         # Its clients have databases, and therefore demo credentials, of their own.
-        server = DemoServer(pace=pace_from_environment(), credential=None, port=port)
+        server = DemoServer(pace=pace_from_environment(), port=port)
         await server.start()
         try:
             if out.as_json:

@@ -14,6 +14,8 @@ from core.model import CancelLevel, RunRequest, RunResult
 if TYPE_CHECKING:
     from core.runtime import Run
 
+_UNRECORDED_PATIENCE_S = 0.5
+
 
 def register(root: typer.Typer) -> None:
     """Add the command."""
@@ -56,13 +58,13 @@ def _run(
 
     Ctrl+C stops after the step in flight; a second one aborts that step.
     """
-    from core.cli._stdin import checked, read_stdin
+    from core.cli._stdin import read_stdin
 
     request = RunRequest(
-        prompt=read_stdin("The prompt") if prompt == "-" else checked(prompt, "The prompt"),
+        prompt=read_stdin("The prompt") if prompt == "-" else prompt,
         model=model,
         tools=tuple(tool) if tool else None,
-        system=None if system is None else checked(system, "The system prompt"),
+        system=system,
         max_rounds=max_rounds,
         max_tokens=max_tokens,
         max_total_tokens=max_total_tokens,
@@ -108,7 +110,9 @@ async def _show(run: Run, brake: _Brake, current: Session, *, dry_run: bool) -> 
     result = await run.wait()
     brake.over()
     leaving = asyncio.create_task(brake.let_go.wait())
-    await asyncio.wait({watching, leaving}, return_when=asyncio.FIRST_COMPLETED)
+    # An end that the store did not take never comes to whoever follows.
+    patience = None if result.recorded else _UNRECORDED_PATIENCE_S
+    await asyncio.wait({watching, leaving}, timeout=patience, return_when=asyncio.FIRST_COMPLETED)
     leaving.cancel()
     watching.cancel()
     ended = await asyncio.gather(watching, leaving, return_exceptions=True)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from core.cli._session import Session, session
+from core.cli._stdin import LARGEST
 from core.errors import EXIT_DONE
 
 app = typer.Typer(name="runs", help="List, show, follow and cancel runs.", rich_markup_mode=None)
@@ -40,7 +41,8 @@ def _attach(
     context: typer.Context,
     run: _Run,
     after: Annotated[
-        int, typer.Option(metavar="SEQ", min=-1, help="Leave out events up to this one.")
+        int,
+        typer.Option(metavar="SEQ", min=-1, max=LARGEST, help="Leave out events up to this one."),
     ] = -1,
 ) -> int:
     """Follow a run to its end, from any process. Ctrl+C only detaches."""
@@ -61,11 +63,8 @@ def _cancel(
 ) -> int:
     """Stop a run: nothing more starts, what is in flight is finished and recorded."""
     from core.cli._cancel import Cancelling, cancel_runs
-    from core.cli._stdin import checked
 
-    wish = Cancelling(
-        run_id=run, every=every, now=now, dry_run=dry_run, reason=checked(reason, "The reason")
-    )
+    wish = Cancelling(run_id=run, every=every, now=now, dry_run=dry_run, reason=reason)
     return asyncio.run(cancel_runs(session(context), wish))
 
 
@@ -81,9 +80,8 @@ async def _list_runs(current: Session) -> int:
                 out.record(row.to_json())
             else:
                 shown = row.to_json()
-                state = "cancelling" if row.cancelling else row.status.value
                 tokens = f"{row.usage.total_tokens} tokens"
-                cells = [row.run_id, moment(shown["created_at"]), state, tokens, row.model]
+                cells = [row.run_id, moment(shown["created_at"]), row.state, tokens, row.model]
                 out.line(columns([*cells, line(row.prompt, 60)], (36, 20, 10, 13, 16)))
             await out.room()
             if out.detached:

@@ -60,8 +60,8 @@ def _value() -> str:
         value = read_stdin("The secret's value")
     if not value:
         raise UsageError(
-            "The secret's value is empty.",
-            hint="It comes from standard input: playground secret set NAME < file",
+            "The secret's value is empty",
+            hint="It comes from standard input: `playground secret set NAME < file`.",
         )
     return value
 
@@ -111,7 +111,9 @@ async def _list_secrets(current: Session) -> int:
 async def _drop(current: Session, name: str) -> int:
     async with current.runtime() as runtime:
         if not await runtime.secrets.delete(name, actor=runtime.user):
-            raise UsageError("There is no such secret.", where=name, hint="See secret list.")
+            raise UsageError(
+                "There is no such secret", where=name, hint="See `playground secret list`."
+            )
     if current.out.as_json:
         current.out.record({"name": name, "deleted": True})
     else:

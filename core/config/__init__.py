@@ -16,16 +16,32 @@ One TOML file names models and credentials::
 Importing this package is cheap; the validator loads with the first file that has content.
 """
 
+from core.config._allow import AllowList
+from core.config._hosts import canonical_host, parse_address
 from core.config._load import load_config
-from core.config._paths import config_path, database_path, default_database
+from core.config._names import (
+    is_header_name,
+    is_header_value,
+    is_reserved_header,
+    is_secret_name,
+)
+from core.config._paths import config_folder, config_path, database_path, default_database
 from core.config._types import Config, CredentialEntry, ModelEntry
 
 __all__ = [
+    "AllowList",
     "Config",
     "CredentialEntry",
     "ModelEntry",
+    "canonical_host",
+    "config_folder",
     "config_path",
     "database_path",
     "default_database",
+    "is_header_name",
+    "is_header_value",
+    "is_reserved_header",
+    "is_secret_name",
     "load_config",
+    "parse_address",
 ]

@@ -47,7 +47,7 @@ def load_config(path: str | Path | None = None) -> Config:
     except tomllib.TOMLDecodeError as error:
         raise _syntax(file, text, error) from None
     except RecursionError:
-        raise ConfigError("The file is nested too deeply.", where=str(file)) from None
+        raise ConfigError("The file is nested too deeply", where=str(file)) from None
     if not content:
         return Config(path=file)
     return _check(file, text, content)
@@ -61,24 +61,24 @@ def _read(file: Path, *, required: bool) -> bytes | None:
         if not required:
             return None
         raise ConfigError(
-            "There is no such configuration file.",
+            "There is no such configuration file",
             where=str(file),
             hint="Check --config and PLAYGROUND_CONFIG.",
         ) from None
     except IsADirectoryError:
         raise ConfigError(
-            "The configuration file is a directory.",
+            "The configuration file is a directory",
             where=str(file),
             hint="Name the TOML file in it.",
         ) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a valid path"
         raise ConfigError(
-            f"The configuration file cannot be read: {reason}.", where=repr(str(file))[1:-1]
+            f"The configuration file cannot be read: {reason}", where=repr(str(file))[1:-1]
         ) from None
     if len(data) > _LARGEST:
         raise ConfigError(
-            "The configuration file is larger than 1 MB.",
+            "The configuration file is larger than 1 MB",
             where=str(file),
             hint="It is hardly a configuration: check the path.",
         )
@@ -89,7 +89,7 @@ def _decode(file: Path, data: bytes) -> str:
     damaged = data.find(b"\0")
     if damaged >= 0:
         raise ConfigError(
-            "The configuration file holds NUL bytes: it is damaged or no text.",
+            "The configuration file holds NUL bytes: it is damaged or no text",
             where=_place(file, data.count(b"\n", 0, damaged) + 1),
             hint="Restore it from a copy, or remove it to start with an empty configuration.",
         )
@@ -97,7 +97,7 @@ def _decode(file: Path, data: bytes) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ConfigError(
-            "The configuration file is not UTF-8.",
+            "The configuration file is not UTF-8",
             where=_place(file, data.count(b"\n", 0, error.start) + 1),
             hint="Save it as UTF-8.",
         ) from None
@@ -108,7 +108,7 @@ def _syntax(file: Path, text: str, error: tomllib.TOMLDecodeError) -> ConfigErro
     found = re.fullmatch(r"(.*) \(at (?:line (\d+), column \d+|end of document)\)", str(error))
     what, line = (found[1], found[2]) if found else (str(error), None)
     return ConfigError(
-        f"This is not valid TOML: {what}.",
+        f"This is not valid TOML: {what}",
         where=_place(file, int(line) if line else text.count("\n") + 1),
         hint="Text stands in quotes; a table begins with [models.NAME] or [credentials.NAME].",
     )
@@ -179,18 +179,18 @@ def _explain(path: tuple[str, ...], details: ErrorDetails) -> tuple[str, str]:
     name = ".".join(path)
     match details["type"]:
         case "extra_forbidden":
-            return f"{name} is not a known key.", did_you_mean(path[-1], keys_at(path[:-1]))
+            return f"{name} is not a known key", did_you_mean(path[-1], keys_at(path[:-1]))
         case "missing":
-            return f"{name} lacks {details['loc'][-1]}.", "Add it to this table."
+            return f"{name} lacks {details['loc'][-1]}", "Add it to this table."
         case "literal_error":
             expected = details["ctx"]["expected"]
             options = re.findall(r"'([^']*)'", expected)
-            return f"{name} must be {expected}.", did_you_mean(str(details["input"]), options)
+            return f"{name} must be {expected}", did_you_mean(str(details["input"]), options)
         case "value_error":
-            return f"{name} {details['ctx']['error']}.", ""
+            return f"{name} {details['ctx']['error']}", ""
         case kind:
             wanted = _TYPE_NAMES.get(kind)
-            return (f"{name} must be {wanted}." if wanted else f"{name}: {details['msg']}."), ""
+            return (f"{name} must be {wanted}" if wanted else f"{name}: {details['msg']}"), ""
 
 
 def _place(file: Path, line: int) -> str:

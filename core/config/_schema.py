@@ -8,16 +8,15 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-_SECRET_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+from core.config._allow import AllowList
+from core.config._names import is_header_name, is_reserved_header, is_secret_name
+from core.errors import ConfigError
+
 _MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,63}")
-_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-_LABEL = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
-_HOST = re.compile(rf"(\*\.)?{_LABEL}(\.{_LABEL})*(:\d{{1,5}})?")
-_HOST_V6 = re.compile(r"\[[0-9A-Fa-f:.]+\](:\d{1,5})?")
 
 
 def _secret_name(text: str) -> str:
-    if not _SECRET_NAME.fullmatch(text):
+    if not is_secret_name(text):
         raise ValueError(
             "must be a secret's name (a-z, 0-9, '.', '_', '-', at most 64), never its value"
         )
@@ -40,15 +39,13 @@ def _base_url(text: str) -> str:
     wrong = ValueError("must be a URL like https://host/v1, without user, query or fragment")
     try:
         parts = urlsplit(text)
-        port = parts.port
-    except ValueError:
+        AllowList.of((parts.netloc,))
+    except (ValueError, ConfigError):
         raise wrong from None
     if (
         parts.scheme not in ("http", "https")
-        or not parts.hostname
-        or parts.username is not None
-        or port == 0
         or not re.fullmatch(r"[!-~]+", text)
+        or "*" in parts.netloc
         or "?" in text
         or "#" in text
         or "\\" in text
@@ -58,14 +55,20 @@ def _base_url(text: str) -> str:
 
 
 def _host(text: str) -> str:
-    if not (_HOST.fullmatch(text) or _HOST_V6.fullmatch(text)):
-        raise ValueError("must be host, host:port or *.suffix, without a scheme or a path")
+    try:
+        AllowList.of((text,))
+    except ConfigError:
+        raise ValueError(
+            "must be host, host:port or *.suffix, without a scheme or a path"
+        ) from None
     return text
 
 
 def _header(text: str) -> str:
-    if not _HEADER.fullmatch(text):
+    if not is_header_name(text):
         raise ValueError("must be a header's name")
+    if is_reserved_header(text):
+        raise ValueError("must be a header that the server expects the secret in")
     return text
 
 

@@ -6,23 +6,23 @@ real server reaches it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from core._lazy import lazy
 
 if TYPE_CHECKING:
+    from core.demo._pace import pace_from_environment
+    from core.demo._shared import url_from_environment
     from core.demo.scenes import SCENES
-    from core.demo.server import DemoServer, pace_from_environment
+    from core.demo.server import DemoServer
 
-__all__ = ["SCENES", "DemoServer", "pace_from_environment"]
+__all__ = ["SCENES", "DemoServer", "pace_from_environment", "url_from_environment"]
 
+_HOMES = {
+    "DemoServer": "core.demo.server",
+    "SCENES": "core.demo.scenes",
+    "pace_from_environment": "core.demo._pace",
+    "url_from_environment": "core.demo._shared",
+}
 
-def __getattr__(name: str) -> Any:
-    """Load a public name on first use: the server's machinery is not needed to import it."""
-    if name == "SCENES":
-        from core.demo.scenes import SCENES
-
-        return SCENES
-    if name in {"DemoServer", "pace_from_environment"}:
-        from core.demo import server
-
-        return getattr(server, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy(__name__, _HOMES)

@@ -13,6 +13,8 @@ from __future__ import annotations
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
+from core.config import parse_address
+
 _REFUSED_V4 = tuple(
     IPv4Network(text)
     for text in (
@@ -91,17 +93,6 @@ def _verdict(address: str, literal: bool) -> bool:
     if parsed is None or _reaches_metadata(parsed):
         return False
     return literal or _is_public(parsed)
-
-
-@lru_cache(maxsize=4096)
-def parse_address(text: str) -> IPv4Address | IPv6Address | None:
-    """Return the address that ``text`` spells in its usual form, or None."""
-    if "%" in text:
-        return None
-    try:
-        return ip_address(text)
-    except ValueError:
-        return None
 
 
 def _is_public(address: IPv4Address | IPv6Address) -> bool:

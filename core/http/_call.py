@@ -96,7 +96,7 @@ class Call:
         limit = None if streaming else plan.bounds.body_bytes
         self._body = BodyBuffer(limit=limit, pauses=streaming)
         self.watchdog = Watchdog(wiring.clock, plan.bounds, self.settle)
-        plan.context.started.append(self.call_id)
+        plan.context.begin(self.call_id)
 
     # ---- what the transfer reports (Sink)
 
@@ -286,7 +286,7 @@ class Call:
     def _record(self, ending: Ending) -> None:
         context, url = self.plan.context, self.url
         credential = None if self.plan.credential is None else self.plan.credential.name
-        context.calls.append(CallRecord(self.call_id, ending.action, credential, ending.exposed))
+        context.end(CallRecord(self.call_id, ending.action, credential, ending.exposed))
         entry = AuditEntry(
             at_us=self.wiring.clock.now_us(),
             action=ending.action,

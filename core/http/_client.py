@@ -7,9 +7,9 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 
 from core.clock import Clock
+from core.config import AllowList
 from core.errors import UsageError
 from core.http._addresses import AddressPolicy
-from core.http._allow import AllowList
 from core.http._bounds import Bounds
 from core.http._call import Plan, Wiring
 from core.http._context import CallContext

@@ -26,14 +26,17 @@ class CallRecord:
 
 @dataclass(slots=True)
 class CallContext:
-    """Who calls, for which run and step; collects the calls made under it.
+    """Who calls, for which run and step; collects the calls that a step makes.
+
+    Calls outside of a step are not collected: a client of the embedding program may live
+    as long as the program.
 
     Attributes:
         actor: the name in the audit row.
         run_id: the run, or None.
         step: the step within the run, or None.
-        started: ids of all calls begun, in order.
-        calls: calls that have ended, in order; a call whose row could not be
+        started: ids of all calls that the step began, in order.
+        calls: those that have ended, in order; a call whose row could not be
             written is here too.
     """
 
@@ -42,3 +45,13 @@ class CallContext:
     step: str | None = None
     started: list[str] = field(default_factory=list)
     calls: list[CallRecord] = field(default_factory=list)
+
+    def begin(self, call_id: str) -> None:
+        """Take note of a call that begins."""
+        if self.step is not None:
+            self.started.append(call_id)
+
+    def end(self, record: CallRecord) -> None:
+        """Take note of how a call ended."""
+        if self.step is not None:
+            self.calls.append(record)

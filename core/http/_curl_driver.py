@@ -59,7 +59,7 @@ class Driver:
             raise TransportFailed(
                 "A transport cannot be used in a forked process",
                 code="transport_unusable",
-                hint="create the client in the process that uses it",
+                hint="Create the client in the process that uses it.",
             )
         label = f"{pin.label}:{request.url.port}"
         number = 0

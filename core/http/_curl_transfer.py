@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pycurl
 
-from core.http._addresses import AddressPolicy, parse_address
+from core.config import parse_address
+from core.http._addresses import AddressPolicy
 from core.http._curl_faults import fault_of
 from core.http._seam import Fault, Pin, Sink
 

@@ -10,10 +10,9 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from core.config import AllowList, parse_address
 from core.errors import RequestRefused
 from core.http import _gates as gates
-from core.http._addresses import parse_address
-from core.http._allow import AllowList
 from core.http._bounds import Phase
 from core.http._call import Call, Plan, Wiring
 from core.http._messages import Request

@@ -2,34 +2,13 @@
 
 from __future__ import annotations
 
-import re
-
+from core.config import AllowList, is_header_name, is_header_value, is_reserved_header
 from core.errors import SecretUnavailable
-from core.http._allow import AllowList
 from core.http._messages import Request, find_header
 from core.http._outcomes import Ending
 from core.http._url import Url
 from core.vault import Credential, Secret
 
-_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, section 5.6.2
-_VALUE = re.compile(r"[\t\x20-\x7e]*")  # RFC 9110, section 5.5, without obsolete bytes
-# Framing, routing and hop-by-hop headers: a caller's own would let a request say
-# one thing to the gates and another to the server.
-_RESERVED = frozenset(
-    {
-        "connection",
-        "content-length",
-        "expect",
-        "host",
-        "keep-alive",
-        "proxy-authorization",
-        "proxy-connection",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-    }
-)
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _DEFAULT_HEADERS = (("Accept-Encoding", "identity"), ("User-Agent", "stepbrake"))
 
@@ -54,11 +33,11 @@ def check_message(request: Request, credential: Credential | None) -> None:
     for name, value in request.headers:
         if not _is_header(name, value):
             raise Ending.HEADER_INVALID.error()
-        if name.lower() in _RESERVED:
+        if is_reserved_header(name):
             raise Ending.HEADER_RESERVED.error(where=name)
     if credential is not None:
         header = _placement_header(credential)
-        if not _TOKEN.fullmatch(header) or header.lower() in _RESERVED:
+        if not is_header_name(header) or is_reserved_header(header):
             raise Ending.HEADER_INVALID.error()
         if find_header(request.headers, header) is not None:
             raise Ending.CREDENTIAL_CONFLICT.error(where=header)
@@ -83,7 +62,7 @@ def wire_headers(
 def _is_header(name: object, value: object) -> bool:
     if not isinstance(name, str) or not isinstance(value, str):
         return False
-    return bool(_TOKEN.fullmatch(name) and _VALUE.fullmatch(value))
+    return is_header_name(name) and is_header_value(value)
 
 
 def _placement_header(credential: Credential) -> str:
@@ -92,10 +71,10 @@ def _placement_header(credential: Credential) -> str:
 
 def _placement_value(credential: Credential, secret: Secret) -> str:
     value = secret.reveal()
-    if not value or not _VALUE.fullmatch(value):
+    if not value or not is_header_value(value):
         raise SecretUnavailable(
             "The secret cannot stand in a header",
             where=credential.name,
-            hint="set it again: printable ASCII, without line breaks",
+            hint="Set it again: printable ASCII, without line breaks.",
         )
     return f"Bearer {value}" if credential.placement == "bearer" else value

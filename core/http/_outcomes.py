@@ -72,7 +72,6 @@ def _stopped(action: AuditAction, code: str, message: str) -> _Line:
 
 _EXPOSED = AuditAction.HTTP_CALL_CANCELLED
 _HARMLESS = AuditAction.HTTP_CALL_CANCELLED_NO_CREDENTIAL
-_RESERVE_HINT = "the client sets this header itself"
 
 
 class Ending(Enum):
@@ -83,38 +82,40 @@ class Ending(Enum):
     URL_INVALID = _refused(
         "url_invalid",
         "the URL is malformed",
-        "use an absolute https URL in ASCII, without user, password or backslash",
+        "Use an absolute https URL in ASCII, without user, password or backslash.",
     )
     SCHEME_NOT_ALLOWED = _refused(
         "scheme_not_allowed",
         "the scheme is not allowed",
-        "use https; http needs an allow entry that names the host literally",
+        "Use https; http needs an allow entry that names the host literally.",
     )
     HOST_NOT_ALLOWED = _refused(
-        "host_not_allowed", "the host is not on the allow list", "add the host to the allow list"
+        "host_not_allowed", "the host is not on the allow list", "Add the host to the allow list."
     )
     CREDENTIAL_HOST = _refused(
         "credential_host_not_allowed",
         "the credential is not bound to this host",
-        "add the host to the credential's hosts",
+        "Add the host to the credential's hosts.",
     )
     ADDRESS_NOT_ALLOWED = _refused(
         "address_not_allowed",
         "the host's address is in a refused range",
-        "a private address needs an allow entry that names the host literally",
+        "A private address needs an allow entry that names the host literally.",
     )
-    HOST_UNRESOLVED = _refused("host_unresolved", "the host has no address", "check its spelling")
+    HOST_UNRESOLVED = _refused("host_unresolved", "the host has no address", "Check its spelling.")
     METHOD_INVALID = _refused("method_invalid", "the method is not allowed")
     HEADER_INVALID = _refused(
         "header_invalid",
         "a header is malformed",
-        "names are tokens, values are printable ASCII without line breaks",
+        "Names are tokens, values are printable ASCII without line breaks.",
     )
-    HEADER_RESERVED = _refused("header_reserved", "a header is not the caller's", _RESERVE_HINT)
+    HEADER_RESERVED = _refused(
+        "header_reserved", "a header is not the caller's", "The client sets this header itself."
+    )
     CREDENTIAL_CONFLICT = _refused(
         "credential_conflict",
         "the request already holds the header that the credential goes into",
-        "drop that header, or use a client without a credential",
+        "Drop that header, or use a client without a credential.",
     )
 
     SECRET_UNAVAILABLE = _foreign(
@@ -151,7 +152,7 @@ class Ending(Enum):
     RESPONSE_TOO_LARGE = _failed(
         "response_too_large",
         "The answer was larger than allowed",
-        "read it as a stream, or raise the bound",
+        "Read it as a stream, or raise the bound.",
     )
 
     CANCELLED_BEFORE_SEND = _unsent(
@@ -263,6 +264,6 @@ class UnrecordedCall(AuditUnavailable):
         super().__init__(
             "The call ended, but its audit row could not be written",
             where=f"call {call_id}",
-            hint="what was sent stays sent: repeat it only if that is harmless",
+            hint="What was sent stays sent: repeat it only if that is harmless.",
         )
         self.response: Response | None = None

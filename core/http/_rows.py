@@ -74,7 +74,7 @@ class Row:
     def _done(self, task: asyncio.Task[None]) -> None:
         self._keeper.tasks.discard(task)
         if not task.cancelled() and task.exception() is not None:
-            _log.error("the audit row of call %s was not written", self._entry.call_id)
+            _log.error("The audit row of call %s was not written", self._entry.call_id)
         self._renewed(task)
 
     def _renewed(self, task: asyncio.Task[None]) -> bool:

@@ -10,9 +10,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from core.http._addresses import AddressPolicy, parse_address
-from core.http._allow import AllowList
-from core.http._host import canonical_host
+from core.config import AllowList, canonical_host, parse_address
+from core.http._addresses import AddressPolicy
 from core.http._outcomes import Ending
 
 _MAX_LENGTH = 8_192

@@ -40,7 +40,7 @@ class CurlTransport:
             raise ConfigError(
                 "TLS session keys would be written to a file",
                 where="SSLKEYLOGFILE",
-                hint="unset it: whoever reads that file reads every credential",
+                hint="Unset it: whoever reads that file reads every credential.",
             )
         _check_libcurl()
         self._cafile = cafile or _system_cafile()
@@ -82,9 +82,9 @@ def _check_libcurl() -> None:
     if version < _OLDEST_LIBCURL:
         wanted = ".".join(map(str, _OLDEST_LIBCURL))
         raise ConfigError(
-            f"libcurl {text} is too old: {wanted} or later is needed",
+            f"This libcurl is too old: {text}, and {wanted} or later is needed",
             where="pycurl",
-            hint="install pycurl from its wheel",
+            hint="Install pycurl from its wheel.",
         )
 
 

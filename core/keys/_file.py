@@ -7,6 +7,7 @@ import secrets
 import stat
 from pathlib import Path
 
+from core.config import config_folder
 from core.errors import SecretUnavailable
 from core.keys._master import KEY_BYTES, MasterKey
 
@@ -44,7 +45,7 @@ class FileKeyProvider:
                 self._make()
                 key = self._read()
             if key is None:
-                raise self._unavailable("there is no master key", "name the right key file")
+                raise self._unavailable("There is no master key", "Name the right key file.")
             self._key = key
         return self._key
 
@@ -56,17 +57,17 @@ class FileKeyProvider:
             return None
         except OSError as error:
             raise self._unavailable(
-                f"the master key file cannot be read: {error.strerror}", "check its permissions"
+                f"The master key file cannot be read: {error.strerror}", "Check its permissions."
             ) from None
         try:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
                 raise self._unavailable(
-                    "the master key file is no regular file", "name the right key file"
+                    "The master key file is no regular file", "Name the right key file."
                 )
             if status.st_mode & 0o077:
                 raise self._unavailable(
-                    "the master key file can be read by others", f"run: chmod 600 {self.path}"
+                    "The master key file can be read by others", f"Run `chmod 600 {self.path}`."
                 )
             data = os.read(descriptor, _MAX_FILE_BYTES)
         finally:
@@ -75,8 +76,8 @@ class FileKeyProvider:
             return MasterKey(bytes.fromhex(data.decode("ascii")))
         except ValueError:
             raise self._unavailable(
-                "the master key file does not hold 64 hex digits",
-                "restore it from a backup; secrets are lost without it",
+                "The master key file does not hold 64 hex digits",
+                "Restore it from a backup; secrets are lost without it.",
             ) from None
 
     def _make(self) -> None:
@@ -98,8 +99,8 @@ class FileKeyProvider:
                 temporary.unlink()
         except OSError as error:
             raise self._unavailable(
-                f"the master key file cannot be made: {error.strerror}",
-                f"set {KEY_FILE_VARIABLE} to a place that can be written",
+                f"The master key file cannot be made: {error.strerror}",
+                f"Set {KEY_FILE_VARIABLE} to a place that can be written.",
             ) from None
 
     def _unavailable(self, what: str, hint: str) -> SecretUnavailable:
@@ -118,6 +119,4 @@ def _default_path() -> Path:
     named = os.environ.get(KEY_FILE_VARIABLE)
     if named:
         return Path(named)
-    from platformdirs import user_config_path
-
-    return user_config_path("stepbrake", appauthor=False) / "master.key"
+    return config_folder(KEY_FILE_VARIABLE) / "master.key"

@@ -263,7 +263,6 @@ class Output(StepEvent):
     text: str
 
 
-TERMINAL_KINDS = frozenset({EventKind.COMPLETED, EventKind.FAILED, EventKind.CANCELLED})
 INTENT_KINDS = frozenset({EventKind.REQUEST, EventKind.TOOL_STARTED})
 EVENT_TYPES: tuple[type[Event], ...] = (
     Started,

@@ -23,6 +23,10 @@ class InFlight:
     kind: str
     name: str
 
+    def to_json(self) -> dict[str, str]:
+        """Return the step as JSON."""
+        return {"step": self.step, "kind": self.kind, "name": self.name}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CancelReceipt:
@@ -92,9 +96,7 @@ def receipt_json(receipt: CancelReceipt) -> dict[str, Any]:
         "run_id": receipt.run_id,
         "status_before": receipt.status_before,
         "level": level_name(receipt.level),
-        "in_flight": [
-            {"step": item.step, "kind": item.kind, "name": item.name} for item in receipt.in_flight
-        ],
+        "in_flight": [item.to_json() for item in receipt.in_flight],
         "durable": receipt.durable,
         "why": receipt.why,
     }

@@ -100,6 +100,11 @@ class RunRow:
         """True from the acknowledged cancel until the run is closed."""
         return self.status is RunStatus.CANCELLED and self.closed_us is None
 
+    @property
+    def state(self) -> str:
+        """Return the status as a person is shown it: ``cancelling`` until it is closed."""
+        return "cancelling" if self.cancelling else self.status.value
+
     def to_json(self) -> dict[str, Any]:
         """Return the row as ``runs list --json`` prints it."""
         from core.model.codec import usage_json

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from core._lazy import lazy
 
 if TYPE_CHECKING:
     from core.providers._exchange import parse_exchange
@@ -27,11 +29,4 @@ _HOMES = {
     "parse_exchange": "core.providers._exchange",
 }
 
-
-def __getattr__(name: str) -> Any:
-    """Load a public name on first use."""
-    from importlib import import_module
-
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+__getattr__ = lazy(__name__, _HOMES)

@@ -15,7 +15,7 @@ from core.model.messages import ModelResponse
 from core.model.usage import Usage
 from core.model.words import FailureClass
 from core.providers._failures import reported
-from core.providers._lost import LostFields, holds_something
+from core.providers._lost import LostFields, holds_something, servers_word
 from core.providers._text_pieces import TextPieces
 from core.providers._tool_calls import ToolCallPieces
 from core.providers._usage import estimated_tokens, parse_usage
@@ -128,7 +128,7 @@ class ChatFold:
                 failure_class=FailureClass.SERVER_ERROR,
             )
         if isinstance(reason, str) and reason:
-            self.finish_reason = reason
+            self.finish_reason = servers_word(reason)
 
     def _message(self, message: Mapping[str, Any], path: str) -> Iterator[Delta]:
         self._lost.note_unknown(message, path, _KNOWN_MESSAGE)

@@ -39,12 +39,23 @@ class LostFields:
         """
         for key, value in found.items():
             if key not in known and holds_something(value):
-                name = key if len(key) <= MAX_KEY else key[:MAX_KEY] + "…"
+                name = servers_word(key)
                 self.note(f"{path}.{name}" if path else name)
 
     def paths(self) -> list[str]:
         """Return the paths; ``…`` last if there were more than the bound."""
         return [*self._paths, "…"] if self._more else list(self._paths)
+
+
+def servers_word(text: str) -> str:
+    """Return a key or a reason as the server spelled it, bounded and without a secret's shape.
+
+    Such words are narrated; a server may echo there what it was sent.
+    """
+    from core.text import redact
+
+    word = redact(text[: MAX_KEY * 4])
+    return word if len(word) <= MAX_KEY else word[:MAX_KEY] + "…"
 
 
 def holds_something(value: Any) -> bool:

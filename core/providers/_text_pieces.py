@@ -2,20 +2,7 @@
 
 from __future__ import annotations
 
-
-def joined_surrogates(text: str) -> str:
-    """Return ``text`` with surrogate pairs joined and lone surrogates as U+FFFD.
-
-    JSON escapes spell a character above U+FFFF as two surrogates. A server that splits its
-    text there sends halves, and text with a half in it cannot be stored as UTF-8.
-    """
-    if text.isascii():
-        return text
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text
+from core.text import well_formed
 
 
 class TextPieces:
@@ -36,7 +23,7 @@ class TextPieces:
         if piece and "\ud800" <= piece[-1] <= "\udbff":
             self._half = piece[-1]
             piece = piece[:-1]
-        piece = joined_surrogates(piece)
+        piece = well_formed(piece)
         if piece:
             self._pieces.append(piece)
             self.length += len(piece)

@@ -10,7 +10,7 @@ from typing import Any
 from core.model.messages import ToolCall
 from core.providers._json import is_object
 from core.providers._lost import LostFields
-from core.providers._text_pieces import joined_surrogates
+from core.text import well_formed
 
 _KNOWN = frozenset({"index", "id", "type", "function"})
 _KNOWN_FUNCTION = frozenset({"name", "arguments"})
@@ -116,10 +116,10 @@ class ToolCallPieces:
         calls = []
         for number, call in enumerate(self._calls):
             if whole or call.complete():
-                identifier = _unique(joined_surrogates(call.id) or f"call_{number}", ids)
+                identifier = _unique(well_formed(call.id) or f"call_{number}", ids)
                 ids.add(identifier)
-                name = joined_surrogates(call.name)
-                arguments = joined_surrogates("".join(call.arguments))
+                name = well_formed(call.name)
+                arguments = well_formed("".join(call.arguments))
                 calls.append(ToolCall(identifier, name, arguments))
         return tuple(calls)
 

@@ -17,7 +17,7 @@ from core.runs.results import result_of
 from core.store.protocol import CancelFacts
 
 _CUT = frozenset({AuditAction.HTTP_CALL_CANCELLED, AuditAction.HTTP_CALL_CANCELLED_NO_CREDENTIAL})
-_NO_CANCEL = StepError(code="stopped", message="The run was stopped, and no cancel was stored.")
+_NO_CANCEL = StepError(code="stopped", message="The run was stopped, and no cancel was stored")
 
 
 @dataclass(slots=True)

@@ -25,7 +25,7 @@ from core.store.protocol import Claim, RunStore
 _log = logging.getLogger(__name__)
 _STORE_LOST = StepError(
     code=TerminationReason.STORE_UNAVAILABLE.value,
-    message="The store took no write for 30 seconds.",
+    message="The store took no write for 30 seconds",
 )
 
 
@@ -137,12 +137,14 @@ class Executor:
     async def _truth(self) -> RunResult:
         """Report what the row says after somebody else took the run."""
         row: RunRow | None = None
+        cancelled = False
         with suppress(StoreUnavailable):
             row = await self._store.get_run(self._run_id)
-        cancelled = row is not None and row.status is RunStatus.CANCELLED
-        if row is not None and cancelled and row.closed_us is not None:
-            (end,) = await self._store.read_events(self._run_id, after=row.next_seq - 2, limit=1)
-            return result_of(end)
+            cancelled = row is not None and row.status is RunStatus.CANCELLED
+            if row is not None and cancelled and row.closed_us is not None:
+                after = row.next_seq - 2
+                for end in await self._store.read_events(self._run_id, after=after, limit=1):
+                    return result_of(end)
         return RunResult(
             run_id=self._run_id,
             outcome=Outcome.CANCELLED if cancelled else Outcome.LEASE_LOST,
@@ -158,4 +160,4 @@ def _internal(error: Exception) -> StepError:
     # Its text may hold anything, also a secret: the places it came through are enough.
     places = "".join(traceback.format_tb(error.__traceback__))
     _log.error("A run failed inside the runtime: %s\n%s", type(error).__name__, places)
-    return StepError(code="internal", message=f"The runtime raised {type(error).__name__}.")
+    return StepError(code="internal", message=f"The runtime raised {type(error).__name__}")

@@ -87,7 +87,7 @@ class EventStream:
 
     async def __aenter__(self) -> EventStream:
         if await self._store.get_run(self._run_id) is None:
-            raise UnknownRun("There is no such run.", where=self._run_id)
+            raise UnknownRun("There is no such run", where=self._run_id)
         self._followers.setdefault(self._run_id, set()).add(self)
         return self
 
@@ -142,7 +142,7 @@ class EventStream:
                 self._wake.clear()
                 if not self._waiting:
                     if self._closed:
-                        raise StoreUnavailable("The runtime was closed.", where=self._run_id)
+                        raise StoreUnavailable("The runtime was closed", where=self._run_id)
                     await self._wake.wait()
 
     async def _replay(self) -> AsyncIterator[Event]:

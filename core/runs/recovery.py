@@ -18,7 +18,7 @@ from core.store.protocol import Claim, RunStore
 
 _ABANDONED = StepError(
     code=TerminationReason.ABANDONED.value,
-    message="The process that drove the run ended without closing it.",
+    message="The process that drove the run ended without closing it",
 )
 
 

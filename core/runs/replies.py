@@ -40,7 +40,7 @@ def model_reply(ended: Ended[ModelReply], said: ModelResponse) -> ModelReply:
 
 
 def _no_end(failure_class: FailureClass) -> ProviderError:
-    return ProviderError("The call did not end by its deadline.", failure_class=failure_class)
+    return ProviderError("The call did not end by its deadline", failure_class=failure_class)
 
 
 def _fault(error: BaseException) -> ProviderError:
@@ -58,15 +58,15 @@ def tool_reply(ended: Ended[ToolReply]) -> ToolReply:
         return ToolReply(
             result="unknown: the tool did not end by its deadline or when it was stopped",
             outcome=StepOutcome.UNKNOWN,
-            error=StepError(code="no_end", message="The tool did not end; it may still run."),
+            error=StepError(code="no_end", message="The tool did not end; it may still run"),
         )
     if ended.value is not None:
         return ended.value
     if ended.overdue:
         return ToolReply(
-            result="Error: the tool did not end by its deadline and was stopped.",
+            result="Error: the tool did not end by its deadline and was stopped",
             outcome=StepOutcome.ERROR,
-            error=StepError(code="deadline", message="The tool did not end by its deadline."),
+            error=StepError(code="deadline", message="The tool did not end by its deadline"),
         )
     if ended.error is not None:
         return failed(ended.error, executed=True)

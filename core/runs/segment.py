@@ -234,6 +234,7 @@ class Segment:
         patience_s: float = _MODEL_PATIENCE_S,
         abortable: bool = True,
     ) -> Ended[T]:
+        scope.started = self._clock.monotonic()
         runner: StepRun[T] = StepRun(
             clock=self._clock,
             flag=self._flag,

@@ -100,8 +100,7 @@ class Supervisor:
             running = [run.task for run in self._live.values()]
             if not running:
                 break
-            for run_id in self.live:
-                await self._try_cancel(run_id, level)
+            await asyncio.gather(*(self._try_cancel(run_id, level) for run_id in self.live))
             await asyncio.wait(running, timeout=patience)
         for unsubscribe in self._unsubscribe:
             unsubscribe()
@@ -248,7 +247,9 @@ class Supervisor:
                 continue
             try:
                 rows = await self._store.unclosed_runs()
-            except StoreUnavailable:
+            except Exception as error:
+                # One damaged row must not deafen us to the cancels of every other run.
+                _log.warning("Cannot look for cancels now: %s", type(error).__name__)
                 continue
             for row in rows:
                 run = self._live.get(row.run_id)
@@ -260,7 +261,7 @@ class Supervisor:
 
     def _check_open(self) -> None:
         if self._closing:
-            raise UsageError("The runtime is closing.", hint="Open another one.")
+            raise UsageError("The runtime is closing", hint="Open another one.")
 
     def _end(self, run: LiveRun) -> None:
         self._live.pop(run.run_id, None)

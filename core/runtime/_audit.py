@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -62,7 +63,13 @@ class AuditView:
     def touched(self) -> None:
         """Tell subscribers that this process wrote a row."""
         for listener in tuple(self._listeners):
-            listener()
+            try:
+                listener()
+            except Exception as error:
+                # The row is written: a listener's fault must not look like a lost row.
+                asyncio.get_running_loop().call_exception_handler(
+                    {"message": "An audit listener failed", "exception": error}
+                )
 
     def verify(self) -> Verification:
         """Verify the whole log. Blocks: call it in a thread."""

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import secrets
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from core.demo import DemoServer, pace_from_environment
-from core.errors import ConfigError, SecretUnavailable
+from core.demo import DemoServer, pace_from_environment, url_from_environment
+from core.errors import SecretUnavailable
 from core.vault import Credential, Vault
 
 DEMO = "demo"
-URL_VARIABLE = "PLAYGROUND_DEMO_URL"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,30 +66,19 @@ class Demo:
             await self._server.close()
 
     async def _find(self) -> DemoAddress:
-        value = await _demo_secret(self._vault, self._actor)
-        shared = os.environ.get(URL_VARIABLE)
-        if shared:
-            parts = urlsplit(shared)
-            if parts.scheme != "http" or not parts.hostname or parts.port is None:
-                raise ConfigError(
-                    "The demo's URL is not usable.",
-                    where=URL_VARIABLE,
-                    hint="Write http://127.0.0.1:PORT, as `playground demo-server` prints it.",
-                )
-            url = shared.rstrip("/")
-        else:
-            self._server = DemoServer(pace=pace_from_environment(), credential=value)
+        await _have_demo_secret(self._vault, self._actor)
+        url = url_from_environment()
+        if url is None:
+            self._server = DemoServer(pace=pace_from_environment())
             await self._server.start()
             url = self._server.url
         host = urlsplit(url).netloc
         return DemoAddress(url, host, Credential(DEMO, "bearer", "Authorization", (host,)))
 
 
-async def _demo_secret(vault: Vault, actor: str) -> str:
-    """Return the demo credential's value; make it if there is none."""
+async def _have_demo_secret(vault: Vault, actor: str) -> None:
+    """Make the demo credential if there is none."""
     try:
-        return (await vault.read(DEMO)).reveal()
+        await vault.credential(DEMO)
     except SecretUnavailable:
         await vault.set(DEMO, f"demo-{secrets.token_urlsafe(24)}", actor=actor)
-    # Of two processes that make it at once, the later one's value stays.
-    return (await vault.read(DEMO)).reveal()

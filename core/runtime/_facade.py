@@ -139,7 +139,7 @@ class Runtime:
         row = await self._store.get_run(run_id)
         if row is None:
             raise UnknownRun(
-                "There is no such run.", where=run_id, hint="`playground runs list` lists them."
+                "There is no such run", where=run_id, hint="`playground runs list` lists them."
             )
         return row
 

@@ -137,7 +137,7 @@ class ModelDirectory:
         entry = self._config.models.get(name)
         if entry is None:
             names = [info.name for info in self.all()]
-            raise UsageError("There is no such model.", where=name, hint=did_you_mean(name, names))
+            raise UsageError("There is no such model", where=name, hint=did_you_mean(name, names))
         host = _host_of(entry.base_url)
         credential = None
         if entry.credential is not None:
@@ -145,7 +145,7 @@ class ModelDirectory:
                 credential = await self.credential(entry.credential, fallback=(host,))
             except SecretUnavailable as error:
                 raise UsageError(
-                    "The model's credential has no secret.",
+                    "The model's credential has no secret",
                     where=f"{name}: {entry.credential}",
                     hint=error.hint,
                 ) from None

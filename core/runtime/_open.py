@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.clock import Clock, SystemClock
 from core.config import Config, load_config
-from core.errors import StoreError
 from core.ids import Ids, RandomIds
 from core.keys import FileKeyProvider, KeyProvider
 from core.runtime._facade import Runtime, current_user
@@ -19,7 +18,7 @@ from core.tools.base import Tool
 if TYPE_CHECKING:
     from core.http import Resolver, Transport
     from core.providers import Provider
-    from core.store.protocol import Seal, Store
+    from core.store.protocol import Store
 
 
 @asynccontextmanager
@@ -41,16 +40,15 @@ async def open_runtime(
         ConfigError: the configuration is invalid.
         SecretUnavailable: there is no usable master key.
     """
-    from core.store import open_sqlite
+    from core.audit import sealer
+    from core.store import database_file, open_sqlite
 
-    if "://" in str(store):
-        raise StoreError("Only SQLite files are supported", where=str(store), hint="Name a file.")
     keys = FileKeyProvider()
     if not isinstance(config, Config):
         config = load_config(config)
     clock = SystemClock()
-    path = Path.cwd() / store
-    opened = await open_sqlite(path, seal=_sealer(keys), clock=clock)
+    path = database_file(store)
+    opened = await open_sqlite(path, seal=sealer(keys), clock=clock)
     async with assemble(
         opened, keys=keys, tools=tools, config=config, clock=clock, path=path
     ) as runtime:
@@ -132,15 +130,6 @@ async def assemble(
         stack.push_async_callback(runtime.close)
         await runtime.open()
         yield runtime
-
-
-def _sealer(keys: KeyProvider) -> Callable[[str], Seal]:
-    def seal_for(database_id: str) -> Seal:
-        from core.audit import open_chain
-
-        return open_chain(keys.master_key(), database_id).seal
-
-    return seal_for
 
 
 def _notices(store: Store) -> tuple[str, ...]:

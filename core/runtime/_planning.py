@@ -42,8 +42,8 @@ async def plan_of(request: RunRequest, parts: Parts) -> Plan:
     """Return what a run of ``request`` works with.
 
     Raises:
-    UsageError: the model, a tool, a bound or the prompt is not usable.
-    UnknownRun: ``request.after`` names no run.
+        UsageError: the model, a tool, a bound or the prompt is not usable.
+        UnknownRun: ``request.after`` names no run.
     """
     check_request(request)
     offered = request.tools
@@ -99,10 +99,14 @@ async def _messages(request: RunRequest, store: Store) -> tuple[Message, ...]:
     if request.after is not None:
         row = await store.get_run(request.after)
         if row is None:
-            raise UnknownRun("There is no such run.", where=request.after)
+            raise UnknownRun(
+                "There is no such run",
+                where=request.after,
+                hint="`playground runs list` lists them.",
+            )
         if row.closed_us is None:
             raise UsageError(
-                "The run to continue has not ended.",
+                "The run to continue has not ended",
                 where=request.after,
                 hint="Wait for it, or cancel it.",
             )
@@ -128,7 +132,7 @@ def check_request(request: RunRequest) -> None:
         UsageError: the prompt is empty, or a bound is out of range.
     """
     if not request.prompt.strip():
-        raise UsageError("The prompt is empty.", where="prompt", hint="Say what to do.")
+        raise UsageError("The prompt is empty", where="prompt", hint="Say what to do.")
     bounds = {
         "max_rounds": request.max_rounds,
         "max_tokens": request.max_tokens,
@@ -137,6 +141,6 @@ def check_request(request: RunRequest) -> None:
     }
     for name, value in bounds.items():
         if value is not None and value < 1:
-            raise UsageError("The bound is below 1.", where=name)
+            raise UsageError("The bound is below 1", where=name)
     if request.temperature is not None and not 0 <= request.temperature <= 2:
-        raise UsageError("The temperature lies outside 0 to 2.", where="temperature")
+        raise UsageError("The temperature lies outside 0 to 2", where="temperature")

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from core._lazy import lazy
 from core.text._clip import Clipped, clip
 from core.text._decode import decode
 from core.text._display import display, line
+from core.text._storable import storable, well_formed
 
 if TYPE_CHECKING:
     from core.text._redact import redact
 
-__all__ = ["Clipped", "clip", "decode", "display", "line", "redact"]
+__all__ = ["Clipped", "clip", "decode", "display", "line", "redact", "storable", "well_formed"]
 
-
-def __getattr__(name: str) -> Any:
-    """Load ``redact``, and with it the catalogue of shapes, on first use."""
-    if name != "redact":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from core.text._redact import redact
-
-    return redact
+__getattr__ = lazy(__name__, {"redact": "core.text._redact"})

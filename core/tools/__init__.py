@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from core._lazy import lazy
 from core.tools.base import Tool, ToolContext, ToolError, ToolSet
 from core.tools.function import FunctionTool, tool
 
@@ -23,11 +24,4 @@ __all__ = [
     "tool",
 ]
 
-
-def __getattr__(name: str) -> object:
-    if name != "builtin_tools":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from core.tools.builtin import builtin_tools
-
-    globals()[name] = builtin_tools
-    return builtin_tools
+__getattr__ = lazy(__name__, {"builtin_tools": "core.tools.builtin"})

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import copy_context
+from functools import partial
 from typing import TypeVar
 
 _T = TypeVar("_T")
@@ -25,27 +26,22 @@ async def in_thread(function: Callable[[], _T], *, name: str) -> _T:
     done: asyncio.Future[_T] = loop.create_future()
     context = copy_context()
 
-    def settle(result: _T | None, error: BaseException | None) -> None:
-        if done.done():
-            return
-        if error is None:
-            done.set_result(result)  # type: ignore[arg-type]
-        else:
-            done.set_exception(error)
+    def settle(end: Callable[[], None]) -> None:
+        if not done.done():
+            end()
 
     def work() -> None:
-        result: _T | None = None
-        error: BaseException | None = None
         try:
-            result = context.run(function)
+            end = partial(done.set_result, context.run(function))
         except StopIteration as stop:
             # A future refuses this one: it would end a generator.
             error = RuntimeError("the function raised StopIteration")
             error.__cause__ = stop
+            end = partial(done.set_exception, error)
         except BaseException as raised:
-            error = raised
+            end = partial(done.set_exception, raised)
         with suppress(RuntimeError):  # The loop is gone: nobody waits.
-            loop.call_soon_threadsafe(settle, result, error)
+            loop.call_soon_threadsafe(settle, end)
 
     threading.Thread(target=work, name=name, daemon=True).start()
     return await done

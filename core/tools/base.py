@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
@@ -11,7 +10,7 @@ from core.clock import Clock, SystemClock
 from core.errors import StepbrakeError, UsageError, did_you_mean
 from core.model.messages import ToolSpec
 from core.model.words import Effect
-from core.text import clip
+from core.text import clip, well_formed
 
 if TYPE_CHECKING:
     from core.http import CancelSignal, VaultHttpClient
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 
 DEADLINE_S = 120.0
 RESULT_LIMIT = 256 * 1024
-_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 class ToolError(StepbrakeError):
@@ -115,7 +113,7 @@ class ToolSet:
         for tool in tools:
             if tool.name in self._tools:
                 raise UsageError(
-                    "Two tools have the same name.",
+                    "Two tools have the same name",
                     where=tool.name,
                     hint="Give one of them another name: @tool(name=…).",
                 )
@@ -123,7 +121,7 @@ class ToolSet:
         for name in offered:
             if name not in self._tools:
                 raise UsageError(
-                    "There is no such tool.", where=name, hint=did_you_mean(name, self._tools)
+                    "There is no such tool", where=name, hint=did_you_mean(name, self._tools)
                 )
         self._offered = tuple(dict.fromkeys(offered))
 
@@ -150,8 +148,8 @@ class ToolSet:
             return self._tools[name]
         names = ", ".join(self._offered) or "none"
         if name in self._tools:
-            raise ToolError("not_offered", f"This tool is not on offer here. On offer: {names}.")
-        raise ToolError("unknown_tool", f"There is no such tool. On offer: {names}.")
+            raise ToolError("not_offered", f"This tool is not on offer here; on offer: {names}")
+        raise ToolError("unknown_tool", f"There is no such tool; on offer: {names}")
 
     async def run(self, name: str, arguments: str, context: ToolContext) -> str:
         """Run the tool a model asked for and return its result, bounded.
@@ -168,9 +166,7 @@ def bound_result(text: str) -> str:
     A lone surrogate becomes U+FFFD. A result over 256 Ki characters keeps its head and
     says how much of it that is.
     """
-    if not text.isascii():
-        text = _SURROGATE.sub("\ufffd", text)
-    return clip_marked(text, RESULT_LIMIT)
+    return clip_marked(well_formed(text), RESULT_LIMIT)
 
 
 def clip_marked(text: str, limit: int) -> str:

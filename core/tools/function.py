@@ -103,7 +103,7 @@ def tool(
         wanted = function.__name__ if name is None else name
         if effect not in _EFFECTS:
             raise UsageError(
-                "There is no such effect.", where=wanted, hint=did_you_mean(effect, _EFFECTS)
+                "There is no such effect", where=wanted, hint=did_you_mean(effect, _EFFECTS)
             )
         return _build(function, Effect(effect), deadline, wanted)
 
@@ -112,9 +112,9 @@ def tool(
 
 def _build(function: Function, effect: Effect, deadline: float, name: str) -> FunctionTool:
     if not _NAME.fullmatch(name):
-        raise UsageError("A tool's name has 1 to 64 letters, digits, '_' or '-'.", where=repr(name))
+        raise UsageError("A tool's name has 1 to 64 letters, digits, '_' or '-'", where=repr(name))
     if not deadline > 0:
-        raise UsageError("A tool's deadline is a number of seconds above 0.", where=name)
+        raise UsageError("A tool's deadline is a number of seconds above 0", where=name)
     description, about = parse_docstring(function.__doc__)
     hints = _hints(function, name)
     context_name: str | None = None
@@ -143,7 +143,7 @@ def _hints(function: Function, name: str) -> dict[str, Any]:
         return get_type_hints(function, include_extras=True)
     except NameError as error:
         raise UsageError(
-            f"An annotation names what the function's module does not have: {error.name}.",
+            f"An annotation names what the function's module does not have: {error.name}",
             where=name,
             hint="Import it outside of TYPE_CHECKING and define it at module level.",
         ) from None
@@ -156,12 +156,12 @@ def _field(
 
     if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
         raise UsageError(
-            "A tool's parameters have names: no '*', '**' or '/'.",
+            "A tool's parameters have names: no '*', '**' or '/'",
             where=f"{where}({parameter.name})",
         )
     if parameter.name not in hints:
         raise UsageError(
-            "Every parameter of a tool needs a type.", where=f"{where}({parameter.name})"
+            "Every parameter of a tool needs a type", where=f"{where}({parameter.name})"
         )
     required = parameter.default is parameter.empty
     return hints[parameter.name], Field(
@@ -180,7 +180,7 @@ def _model(name: str, fields: dict[str, Any]) -> type[BaseModel]:
         model.model_json_schema()
     except PydanticUserError as error:
         raise UsageError(
-            f"A parameter cannot be described to a model: {str(error).splitlines()[0]}.",
+            f"A parameter cannot be described to a model: {str(error).splitlines()[0]}",
             where=name,
         ) from None
     return model
@@ -202,7 +202,7 @@ def _complaint(error: ValidationError) -> str:
         lines.append(f"{where}: {problem['msg']}" if where else problem["msg"])
     if len(problems) > _SHOWN:
         lines.append(f"{len(problems) - _SHOWN} more")
-    return f"The arguments do not fit: {'; '.join(lines)}."
+    return f"The arguments do not fit: {'; '.join(lines)}"
 
 
 def _from_thread(context: ToolContext) -> ToolContext:
@@ -224,5 +224,5 @@ def _as_text(result: object) -> str:
         return to_json(result, serialize_unknown=False).decode()
     except (PydanticSerializationError, UnicodeError, ValueError):
         raise ToolError(
-            "bad_result", f"The tool returned something that is no JSON: {type(result).__name__}."
+            "bad_result", f"The tool returned something that is no JSON: {type(result).__name__}"
         ) from None

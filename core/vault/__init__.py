@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from core._lazy import lazy
 from core.vault._secret import Credential, Secret, SecretInfo
 
 if TYPE_CHECKING:
@@ -11,11 +12,4 @@ if TYPE_CHECKING:
 
 __all__ = ["Credential", "Secret", "SecretInfo", "Vault"]
 
-
-def __getattr__(name: str) -> Any:
-    """Load ``Vault``, and with it the ciphers, on first use."""
-    if name != "Vault":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from core.vault._vault import Vault
-
-    return Vault
+__getattr__ = lazy(__name__, {"Vault": "core.vault._vault"})

@@ -49,9 +49,9 @@ def unseal(record: SecretRecord, master: MasterKey, database_id: str) -> Secret:
     """
     if record.key_id != master.key_id:
         raise SecretUnavailable(
-            "the secret is encrypted under another master key",
+            "The secret is encrypted under another master key",
             where=record.name,
-            hint=f"use the key file of key {record.key_id}, or set the secret again",
+            hint=f"Use the key file of key {record.key_id}, or set the secret again.",
         )
     bound = _associated(record)
     wrap_nonce, wrapped = record.wrapped_key[:_NONCE_BYTES], record.wrapped_key[_NONCE_BYTES:]
@@ -61,9 +61,9 @@ def unseal(record: SecretRecord, master: MasterKey, database_id: str) -> Secret:
         return Secret(AESGCM(data_key).decrypt(record.nonce, record.ciphertext, bound).decode())
     except (InvalidTag, ValueError):
         raise SecretUnavailable(
-            "the stored secret was changed outside the vault",
+            "The stored secret was changed outside the vault",
             where=record.name,
-            hint="set the secret again",
+            hint="Set the secret again.",
         ) from None
 
 

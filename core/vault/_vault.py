@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from typing import Protocol
 
 from core.clock import Clock
+from core.config import (
+    AllowList,
+    is_header_name,
+    is_header_value,
+    is_reserved_header,
+    is_secret_name,
+)
 from core.errors import SecretUnavailable, UsageError
 from core.keys import KeyProvider
 from core.model.audit import AuditEntry
@@ -14,10 +20,6 @@ from core.model.words import AuditAction
 from core.vault._envelope import seal, unseal
 from core.vault._secret import Credential, Secret, SecretInfo
 
-_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
-_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}")  # RFC 9110, 5.6.2
-_HOST = re.compile(r"(?:\*\.)?[^\s/@?#*\x00-\x20\x7f\ud800-\udfff]{1,255}")
-_NOT_IN_A_HEADER = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
 _MAX_VALUE = 16_384
 
 
@@ -28,8 +30,11 @@ class SecretRows(Protocol):
     def database_id(self) -> str:
         """Return the id that the database got when it was made."""
 
-    async def put_secret(self, record: SecretRecord, entry: AuditEntry) -> None:
-        """Insert or replace a secret, with its audit row in the same transaction."""
+    async def put_secret(self, record: SecretRecord, entry: AuditEntry) -> bool:
+        """Insert a secret, or replace its version before, with its audit row.
+
+        False (and no row) if another version is there.
+        """
 
     async def get_secret(self, name: str) -> SecretRecord | None:
         """Return one secret, None if there is none."""
@@ -72,7 +77,7 @@ class Vault:
 
         Args:
             name: ``[a-z0-9][a-z0-9._-]{0,63}``.
-            value: 1 to 16,384 characters that a header can carry: no control characters.
+            value: 1 to 16,384 characters that a header can carry: printable ASCII.
             hosts: allow entries it is bound to; none: no list.
             header: the header that carries the bare value; None: ``Authorization: Bearer``.
             actor: who does it.
@@ -86,26 +91,28 @@ class Vault:
             StoreUnavailable: the store does not take writes now.
         """
         _check(name, value, hosts, header)
-        known = await self._store.get_secret(name)
-        now = self._clock.now_us()
-        record = SecretRecord(
-            name=name,
-            version=known.version + 1 if known else 1,
-            placement="bearer" if header is None else "header",
-            field="Authorization" if header is None else header,
-            hosts=tuple(host.lower() for host in hosts),
-            key_id="",
-            wrapped_key=b"",
-            nonce=b"",
-            ciphertext=b"",
-            created_us=known.created_us if known else now,
-            updated_us=now,
-        )
-        record = seal(record, value, self._keys.master_key(), self._store.database_id)
-        action = AuditAction.SECRET_UPDATED if known else AuditAction.SECRET_CREATED
-        await self._store.put_secret(record, self._entry(action, name, actor))
-        self._known[name] = _credential(record)
-        return known is None
+        while True:
+            known = await self._store.get_secret(name)
+            now = self._clock.now_us()
+            record = SecretRecord(
+                name=name,
+                version=known.version + 1 if known else 1,
+                placement="bearer" if header is None else "header",
+                field="Authorization" if header is None else header,
+                hosts=tuple(host.lower() for host in hosts),
+                key_id="",
+                wrapped_key=b"",
+                nonce=b"",
+                ciphertext=b"",
+                created_us=known.created_us if known else now,
+                updated_us=now,
+            )
+            record = seal(record, value, self._keys.master_key(), self._store.database_id)
+            action = AuditAction.SECRET_UPDATED if known else AuditAction.SECRET_CREATED
+            if await self._store.put_secret(record, self._entry(action, name, actor)):
+                self._known[name] = _credential(record)
+                return known is None
+            # Somebody else was faster: what is there now has another version.
 
     async def read(self, name: str) -> Secret:
         """Return a secret's value for injection; that leaves no audit row of its own.
@@ -142,8 +149,9 @@ class Vault:
             StoreUnavailable: the store does not take writes now.
         """
         entry = self._entry(AuditAction.SECRET_DELETED, name, actor)
+        deleted = await self._store.delete_secret(name, entry)
         self._known.pop(name, None)
-        return await self._store.delete_secret(name, entry)
+        return deleted
 
     async def list(self) -> tuple[SecretInfo, ...]:
         """Return what is known about all secrets, by name; nothing is decrypted."""
@@ -173,7 +181,7 @@ class Vault:
 
 def _missing(name: str) -> SecretUnavailable:
     return SecretUnavailable(
-        "there is no such secret", where=name, hint=f"run: playground secret set {name}"
+        "There is no such secret", where=name, hint=f"Run `playground secret set {name}`."
     )
 
 
@@ -182,26 +190,28 @@ def _credential(record: SecretRecord) -> Credential:
 
 
 def _check(name: str, value: str, hosts: tuple[str, ...], header: str | None) -> None:
-    if not _NAME.fullmatch(name):
+    if not is_secret_name(name):
         raise UsageError(
-            "a secret's name has 1 to 64 of a-z, 0-9, '.', '_', '-', and starts with a letter "
+            "A secret's name has 1 to 64 of a-z, 0-9, '.', '_', '-', and starts with a letter "
             "or digit",
             where="name",
         )
     if not value.strip() or len(value) > _MAX_VALUE:
         raise UsageError(
-            "a secret's value has 1 to 16,384 characters, not all of them blank", where=name
+            "A secret's value has 1 to 16,384 characters, not all of them blank", where=name
         )
-    if _NOT_IN_A_HEADER.search(value):
+    if "\t" in value or not is_header_value(value):
         raise UsageError(
-            "a secret's value cannot hold line breaks or other control characters",
+            "A secret's value holds line breaks, control characters or others that are not ASCII",
             where=name,
-            hint="it travels in a header",
+            hint="It travels in a header.",
         )
-    if header is not None and not _HEADER.fullmatch(header):
-        raise UsageError("not a header's name", where=name)
-    for host in hosts:
-        if not _HOST.fullmatch(host):
-            raise UsageError(
-                "not a host", where=name, hint="write host, host:port or *.suffix, without a scheme"
-            )
+    if header is not None and not is_header_name(header):
+        raise UsageError("This is not a header's name", where=header)
+    if header is not None and is_reserved_header(header):
+        raise UsageError(
+            "This header is the client's own",
+            where=header,
+            hint="Name the header that the server expects the secret in.",
+        )
+    AllowList.of(hosts)

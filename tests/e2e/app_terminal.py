@@ -123,8 +123,13 @@ class Tmux:
 
     def until(self, *texts: str) -> str:
         """Wait until the screen has all these texts, and return it."""
-        wait_for(lambda: all(text in self.screen() for text in texts), f"{texts} on the screen")
-        return self.screen()
+        screen = self.screen()
+        deadline = time.monotonic() + PATIENCE_S
+        while not all(text in screen for text in texts):
+            assert time.monotonic() < deadline, f"waited in vain for {texts} on\n{screen}"
+            time.sleep(0.02)
+            screen = self.screen()
+        return screen
 
     def press(self, *keys: str) -> None:
         """Press keys, by tmux's names."""

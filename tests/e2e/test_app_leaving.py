@@ -130,13 +130,14 @@ def test_arguments_are_the_command_line(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "")
 
 
-def test_a_store_that_cannot_be_opened_is_explained_and_nothing_is_drawn(tmp_path: Path) -> None:
+def test_a_store_that_cannot_be_opened_is_explained_on_a_restored_terminal(tmp_path: Path) -> None:
     (tmp_path / "runs.db").write_text("this is no database, and long enough to be read as one" * 9)
     app = Pty(START, app_environment(tmp_path, 0.0), tmp_path)
     try:
         assert app.end() == 2
-        assert b"\x1b[?1049h" not in app.sent
-        assert b"runs.db" in app.sent
+        last = app.sent.rpartition(b"\x1b[?1049l")[2]
+        assert b"runs.db" in last
+        assert b"\x1b[?25h" in app.sent
         assert b"Traceback" not in app.sent
     finally:
         app.close()

@@ -16,8 +16,9 @@ from typing import Any
 import pytest
 
 from core.errors import AuditUnavailable, StoreUnavailable
-from core.model import AuditAction, AuditEntry, AuditRow
+from core.model import AuditAction, AuditEntry, AuditRow, CancelLevel
 from core.store import AuditQuery, Commit, SqliteStore, Verdict, open_sqlite
+from core.store.sqlite._driver import connect
 from tests.core.store.builders import (
     RUN,
     assert_chained,
@@ -156,6 +157,41 @@ async def test_a_frozen_writer_is_named(store: SqliteStore, path: Path) -> None:
     await assert_recovered(store, rows=0)
     committed = await store.commit(Commit(claim=claim, outcomes=(response("s1"),), replay_from=1))
     assert (committed.verdict, committed.next_seq) == (Verdict.GO, 2)
+
+
+async def test_a_frozen_writer_lets_others_open_and_read(path: Path) -> None:
+    first = await open_sqlite(path, seal=seal)
+    await begin(first)
+    await first.close()
+    with Child("hold", path) as child:
+        assert await asyncio.to_thread(child.line) == "frozen"
+        began = time.monotonic()
+        store = await open_sqlite(path, seal=seal)
+        assert await store.get_run(RUN) is not None
+        assert time.monotonic() - began < 4
+        with pytest.raises(StoreUnavailable) as caught:
+            await store.cancel(RUN, level=CancelLevel.BOUNDARY, by="me", reason="", at_us=1)
+        assert str(child.pid) in caught.value.what
+        os.kill(child.pid, signal.SIGCONT)
+        assert await asyncio.to_thread(child.read) == ["thawed"]
+        await available(store)
+        receipt = await store.cancel(RUN, level=CancelLevel.BOUNDARY, by="me", reason="", at_us=1)
+        assert receipt.changed
+        await store.close()
+
+
+async def test_a_database_that_cannot_be_made_now_is_unavailable_not_unusable(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("core.store.sqlite._open._OPEN_WITHIN", 0.1)
+    connection = connect(path, options="mode=rwc")
+    connection.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(StoreUnavailable) as caught:
+        await open_sqlite(path, seal=seal)
+    assert caught.value.where == str(path)
+    connection.close()
+    store = await open_sqlite(path, seal=seal)
+    await store.close()
 
 
 async def test_a_disk_that_does_not_answer_refuses_a_call_within_2_s(path: Path) -> None:

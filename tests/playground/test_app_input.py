@@ -30,11 +30,12 @@ async def test_enter_inside_a_burst_is_a_new_line(tmp_path: Path) -> None:
 
 
 async def test_a_paste_cut_up_by_an_escape_runs_nothing(tmp_path: Path) -> None:
-    async with staged(tmp_path, {"scripted": weather()}) as (app, _):
+    async with staged(tmp_path, {"scripted": weather()}) as (app, pilot):
         # What Textual makes of a bracketed paste with escapes in it: keys, then the rest.
         _burst(app, "\x1b[31mERROR\x1b[0m y\n")
         app.post_message(events.Paste("log: "))
         await until(lambda: "log: " in app.shown.form.prompt.text, "the paste")
+        await pilot.pause()
         assert app.shown.view is None
 
 

@@ -186,10 +186,11 @@ def version_of(connection: Connection) -> int:
 
 def is_foreign(connection: Connection) -> bool:
     """Return whether another program made this database."""
-    (application,) = connection.execute("PRAGMA application_id").fetchone()
-    if application == APPLICATION_ID:
+    # In this order: another process may be filling the file, tables and id at once.
+    if connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone() is None:
         return False
-    return connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone() is not None
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    return bool(application != APPLICATION_ID)
 
 
 def migrate(connection: Connection) -> None:

@@ -162,14 +162,15 @@ class Writer:
     async def close(self) -> None:
         """Write what was handed in, then end the thread; it is left behind after 2 s."""
         self._closing = True
-        if self._timer is not None:
-            self._timer.cancel()
         # Maybe not the loop that the store was opened on.
         done = asyncio.Event()
         loop = asyncio.get_running_loop()
         self._queue.put(lambda: loop.call_soon_threadsafe(done.set))
         with suppress(TimeoutError):
             await asyncio.wait_for(done.wait(), _PATIENCE)
+            # Else whoever still waits for a row hears of it in time.
+            if self._timer is not None:
+                self._timer.cancel()
 
     def _check(self, error: type[StoreUnavailable]) -> None:
         if self._closing:

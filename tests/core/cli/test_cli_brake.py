@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -16,7 +17,18 @@ from core.cli._output import Output
 from core.cli._session import Session
 from core.cli._signals import signals
 from core.cli.run import _drive
-from core.model import Delta, Event, Response, RunRequest, StepOutcome
+from core.model import (
+    Delta,
+    Event,
+    Outcome,
+    Response,
+    RunRequest,
+    RunResult,
+    RunStatus,
+    StepOutcome,
+    TerminationReason,
+    Usage,
+)
 from core.model import Output as ToolOutput
 from core.runtime import Runtime
 
@@ -49,6 +61,54 @@ async def test_signal_before_the_run_starts_nothing(
         assert await _drive(session, RunRequest(prompt="x")) == 4
     out.close()
     assert capfd.readouterr().err == "Cancelled before it started.\n"
+
+
+class UnrecordedRun:
+    """A run whose end the store did not take: its stream has none."""
+
+    @asynccontextmanager
+    async def events(self, after: int = -1) -> AsyncIterator[AsyncIterator[Event]]:
+        async def endless() -> AsyncIterator[Event]:
+            yield response("Hello")
+            await asyncio.Event().wait()
+
+        yield endless()
+
+    async def wait(self) -> RunResult:
+        return RunResult(
+            run_id="r",
+            outcome=Outcome.FAILED,
+            status=RunStatus.FAILED,
+            termination_reason=TerminationReason.STORE_UNAVAILABLE,
+            text="Hello",
+            usage=Usage(),
+            recorded=False,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class UnrecordedSession(Session):
+    @asynccontextmanager
+    async def runtime(self) -> AsyncIterator[Runtime]:
+        class Stand:
+            async def start(self, request: RunRequest) -> UnrecordedRun:
+                return UnrecordedRun()
+
+        yield cast(Runtime, Stand())
+
+
+async def test_run_whose_end_was_not_stored_ends_the_command(
+    database: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    out = Output(as_json=False)
+    async with asyncio.timeout(10):
+        code = await _drive(
+            UnrecordedSession(Globals(db=str(database)), out), RunRequest(prompt="x")
+        )
+    out.close()
+    printed = capfd.readouterr()
+    assert (code, printed.out) == (75, "Hello\n")
+    assert "The store did not take the end of this run" in printed.err
 
 
 async def test_handlers_are_gone_afterwards() -> None:

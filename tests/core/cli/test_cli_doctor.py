@@ -38,6 +38,26 @@ def test_used_database_is_checked(cli: Cli) -> None:
     assert "mode 0600" in details["key"]
 
 
+def test_key_beside_the_database_is_warned_of(
+    cli: Cli, database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PLAYGROUND_KEY_FILE", str(database.parent / "master.key"))
+    assert statuses(cli)["key"] == "warn"
+    cli("run", "x")
+    assert statuses(cli)["key"] == "warn"
+    (database.parent / "master.key").chmod(0o644)
+    assert statuses(cli)["key"] == "fail"
+
+
+def test_place_that_may_not_be_looked_at_fails(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path) -> bool:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "exists", refuse)
+    found = statuses(cli)
+    assert (found["key"], found["database"], found["python"]) == ("fail", "fail", "ok")
+
+
 def test_tampered_log_fails(cli: Cli, database: Path) -> None:
     cli("run", "x")
     connection = connect(database)
@@ -64,7 +84,7 @@ def test_broken_parts_fail_one_by_one(
     monkeypatch.setenv("SSLKEYLOGFILE", "/tmp/keys")
     found = statuses(cli)
     failed = {check for check, status in found.items() if status == "fail"}
-    assert failed == {"config", "key", "audit", "demo", "libcurl"}
+    assert failed == {"config", "key", "database", "audit", "demo", "libcurl"}
     assert cli("doctor").code == 1
 
 

@@ -166,6 +166,22 @@ def test_reader_who_does_not_read_can_be_abandoned(
     reader.join(10)
 
 
+def test_last_words_reach_a_reader_who_reads(pipe: Pipe, monkeypatch: pytest.MonkeyPatch) -> None:
+    written = threading.Event()
+
+    def slow_write(descriptor: int, data: bytes) -> int:
+        written.wait(0.1)  # as on a machine that is busy
+        return os.writev(descriptor, [data])
+
+    out = pipe.output(monkeypatch)
+    monkeypatch.setattr("core.cli._output.os.write", slow_write)
+    out.abandon()
+    out.line("Detached")
+    out.close()
+    pipe.stream.close()
+    assert pipe.drain() == b"Detached\n"
+
+
 def test_pipe_that_does_not_block_gets_everything(
     pipe: Pipe, monkeypatch: pytest.MonkeyPatch
 ) -> None:

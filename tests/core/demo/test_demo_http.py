@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from core.demo import DemoServer, pace_from_environment
+from core.demo import DemoServer, pace_from_environment, url_from_environment
 from core.errors import ConfigError, UsageError
 
-_KEY = "k3y"
+_KEY = "demo-k3y"
 
 
 @pytest.fixture
 async def demo() -> AsyncIterator[DemoServer]:
-    server = DemoServer(pace=0, credential=_KEY)
+    server = DemoServer(pace=0)
     await server.start()
     yield server
     await server.close()
@@ -177,7 +177,7 @@ async def test_a_wrong_method_is_told_the_right_one(demo: DemoServer) -> None:
 @pytest.mark.parametrize("model", ["demo/essay", "demo/stall"])
 @pytest.mark.parametrize("stream", [True, False])
 async def test_a_client_that_leaves_is_noticed_while_it_waits(model: str, stream: bool) -> None:
-    server = DemoServer(pace=1_000_000, credential=_KEY)
+    server = DemoServer(pace=1_000_000)
     await server.start()
     socket = await _Socket.open(server)
     socket.say(_chat(model, stream=stream))
@@ -207,7 +207,7 @@ async def test_a_slow_reader_holds_the_server_back(demo: DemoServer) -> None:
 
 
 async def test_each_token_is_sent_when_it_is_made() -> None:
-    server = DemoServer(pace=0.02, credential=_KEY)
+    server = DemoServer(pace=0.02)
     await server.start()
     socket = await _Socket.open(server)
     socket.say(_chat("demo/essay", stream=True))
@@ -232,7 +232,7 @@ async def test_max_tokens_cuts_the_answer(demo: DemoServer) -> None:
 
 async def test_a_port_in_use_is_said_clearly(demo: DemoServer) -> None:
     port = int(demo.url.rsplit(":", 1)[1])
-    other = DemoServer(credential=_KEY, port=port)
+    other = DemoServer(port=port)
     with pytest.raises(UsageError) as caught:
         await other.start()
     assert str(port) in caught.value.where
@@ -241,7 +241,7 @@ async def test_a_port_in_use_is_said_clearly(demo: DemoServer) -> None:
 
 async def test_closing_drops_every_connection_and_leaves_no_task() -> None:
     before = asyncio.all_tasks()
-    server = DemoServer(pace=1_000_000, credential=_KEY)
+    server = DemoServer(pace=1_000_000)
     await server.start()
     sockets = [await _Socket.open(server) for _ in range(3)]
     sockets[0].say(_chat("demo/stall"))
@@ -268,3 +268,41 @@ def test_a_pace_that_is_none_is_said_clearly(text: str, monkeypatch: pytest.Monk
     monkeypatch.setenv("PLAYGROUND_DEMO_PACE", text)
     with pytest.raises(ConfigError):
         pace_from_environment()
+
+
+@pytest.mark.parametrize(
+    ("text", "url"),
+    [
+        (None, None),
+        ("", None),
+        ("http://127.0.0.1:8000", "http://127.0.0.1:8000"),
+        ("http://localhost:1/", "http://localhost:1"),
+        ("http://[::1]:65535", "http://[::1]:65535"),
+    ],
+)
+def test_a_shared_server_comes_from_the_environment(
+    text: str | None, url: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if text is not None:
+        monkeypatch.setenv("PLAYGROUND_DEMO_URL", text)
+    assert url_from_environment() == url
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "8000", "127.0.0.1:8000", "http://127.0.0.1", "http://127.0.0.1:", "http://127.0.0.1:0",
+        "http://127.0.0.1:65536", "http://127.0.0.1:8x", "http://[::1", "https://127.0.0.1:443",
+        "http://example.com:80", "http://10.0.0.1:80", "http://127.0.0.1.evil.test:80",
+        "http://me:pw@127.0.0.1:80", "http://127.0.0.1:80/x", "http://127.0.0.1:80?x",
+        "http://127.0.0.1:80\r\nX: y", " http://127.0.0.1:80",
+    ],
+)  # fmt: skip
+def test_a_shared_server_that_is_not_on_loopback_is_refused(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PLAYGROUND_DEMO_URL", text)
+    with pytest.raises(ConfigError) as caught:
+        url_from_environment()
+    assert caught.value.where == "PLAYGROUND_DEMO_URL"
+    assert "pw" not in str(caught.value)

@@ -22,7 +22,7 @@ _ASK: Any = [{"role": "user", "content": "How is the weather in Kyoto?"}]
 async def client() -> AsyncIterator[Any]:
     from openai import AsyncOpenAI
 
-    server = DemoServer(pace=0, credential="k")
+    server = DemoServer(pace=0)
     await server.start()
     async with AsyncOpenAI(base_url=f"{server.url}/v1", api_key="k", max_retries=0) as client:
         yield client

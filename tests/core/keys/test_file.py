@@ -77,7 +77,7 @@ def test_a_file_that_others_can_reach_is_refused(tmp_path: Path, mode: int) -> N
     path.chmod(mode)
     with pytest.raises(SecretUnavailable, match="others") as caught:
         FileKeyProvider(path).master_key()
-    assert caught.value.hint == f"run: chmod 600 {path}"
+    assert caught.value.hint == f"Run `chmod 600 {path}`."
     assert secret not in str(caught.value) + repr(caught.value)
 
 

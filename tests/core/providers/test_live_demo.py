@@ -11,12 +11,12 @@ from core.http import Bounds, CancelSignal
 from core.model.messages import ToolCall
 from core.model.usage import Usage
 from core.model.words import AuditAction, StepOutcome
-from tests.core.providers.live import KEY, LiveModel, ask, live_model
+from tests.core.providers.live import LiveModel, ask, live_model
 
 
 @pytest.fixture
 async def demo() -> AsyncIterator[DemoServer]:
-    server = DemoServer(pace=0, credential=KEY)
+    server = DemoServer(pace=0)
     await server.start()
     yield server
     await server.close()
@@ -134,9 +134,9 @@ async def test_a_stall_runs_into_its_bound(demo: DemoServer) -> None:
 
 async def test_a_stop_in_mid_essay_is_seen_by_the_server_between_tokens() -> None:
     # At this pace a token comes every 200 seconds: only the closed socket can end it in time.
-    server = DemoServer(pace=10_000, credential=KEY)
+    server = DemoServer(pace=10_000)
     await server.start()
-    quick = DemoServer(pace=0.05, credential=KEY)
+    quick = DemoServer(pace=0.05)
     await quick.start()
     try:
         signal, heard = CancelSignal(), asyncio.Event()
@@ -173,7 +173,7 @@ async def test_a_stop_in_mid_essay_is_seen_by_the_server_between_tokens() -> Non
 
 
 async def test_a_server_that_is_not_there() -> None:
-    server = DemoServer(pace=0, credential=KEY)
+    server = DemoServer(pace=0)
     await server.start()
     url = server.url
     await server.close()

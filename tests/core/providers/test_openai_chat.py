@@ -21,7 +21,7 @@ from core.http import (
 from core.model.messages import Message, ModelRequest, ToolCall
 from core.model.usage import Usage
 from core.model.words import AuditAction, StepOutcome
-from core.providers import ModelReply, OpenAIChat
+from core.providers import ModelReply, OpenAIChat, parse_exchange
 from tests.fakes.clock import FakeClock
 from tests.fakes.http_ports import CountingIds, FakeCredential, FakeVault, MemoryAudit
 from tests.fakes.resolver import FakeResolver
@@ -391,3 +391,22 @@ async def test_counts_that_came_with_the_last_piece_of_a_stopped_stream_stand() 
     rig.signal.set()
     usage = (await task).response.usage
     assert usage == Usage(requests=1, input_tokens=7, output_tokens=2)
+
+
+def test_a_secret_echoed_as_a_reason_or_a_key_is_not_narrated() -> None:
+    echo = "Bearer s3cr3t-canary-0123456789"
+    body = {
+        "choices": [{"message": {"content": "x", echo: 1}, "finish_reason": echo}],
+        echo: 1,
+    }
+    response = parse_exchange("openai-chat", 200, "application/json", json.dumps(body).encode())
+    assert "canary" not in f"{response.finish_reason} {response.unrepresented}"
+    assert len(response.unrepresented) == 2
+    assert response.finish_reason
+
+
+def test_a_reason_of_any_length_is_bounded() -> None:
+    body = {"choices": [{"message": {"content": "x"}, "finish_reason": "stop " * 100_000}]}
+    response = parse_exchange("openai-chat", 200, "application/json", json.dumps(body).encode())
+    assert response.finish_reason.startswith("stop stop")
+    assert len(response.finish_reason) < 100

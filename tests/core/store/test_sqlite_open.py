@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -19,7 +20,8 @@ from core.errors import SecretUnavailable, StoreError, StoreReadOnly
 from core.model import CancelLevel
 from core.store import AuditQuery, Commit, Seal, open_sqlite
 from core.store.sqlite import driver_fixed, driver_note
-from core.store.sqlite._driver import connect, is_fixed
+from core.store.sqlite._driver import Connection, connect, is_fixed
+from core.store.sqlite._schema import is_foreign, migrate
 from tests.core.store.builders import RUN, assembled, begin, entry, row, seal, secret, started
 from tests.core.store.child import ROOT, Child
 
@@ -314,3 +316,27 @@ async def test_a_store_whose_key_cannot_be_had_lets_go_of_everything(tmp_path: P
     with pytest.raises(SecretUnavailable):
         await open_sqlite(tmp_path / "x.db", seal=no_key)
     assert list((tmp_path / "x.db.owners").iterdir()) == []
+
+
+class FilledBetween:
+    """A connection between whose statements another process fills the file."""
+
+    def __init__(self, connection: Connection, fill: Callable[[], None]) -> None:
+        self._connection = connection
+        self._fill = [fill]
+
+    def execute(self, statement: str) -> object:
+        found = self._connection.execute(statement)
+        if self._fill:
+            self._fill.pop()()
+        return found
+
+
+def test_a_file_that_is_being_filled_is_not_taken_for_another_programs(tmp_path: Path) -> None:
+    connection = connect(tmp_path / "x.db", options="mode=rwc")
+    other = connect(tmp_path / "x.db", options="mode=rwc")
+    filled = FilledBetween(connection, lambda: migrate(other))
+    assert not is_foreign(cast(Connection, filled))
+    assert not is_foreign(connection)
+    connection.close()
+    other.close()

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from core.errors import StoreError, StoreUnavailable, UnknownRun
+from core.errors import AuditUnavailable, StoreError, StoreUnavailable, UnknownRun
 from core.model import AuditEntry, AuditRow, CancelLevel, Event
 from core.store import AuditQuery, Commit, SqliteStore, Verdict, open_sqlite
 from core.store.sqlite._driver import connect, data_version
@@ -176,6 +176,44 @@ async def test_closing_finishes_what_was_handed_in(tmp_path: Path) -> None:
         if thread.name == "store-writer":
             thread.join(2)
             assert not thread.is_alive()
+
+
+async def test_who_waits_for_a_disk_that_hangs_hears_of_it_also_at_the_close(
+    tmp_path: Path,
+) -> None:
+    store = await open_sqlite(tmp_path / "x.db", seal=seal)
+    answer = threading.Event()
+    hung = asyncio.create_task(store._write(lambda _: answer.wait(), durable=False))
+    row = asyncio.create_task(store.append_audit(entry()))
+    await asyncio.sleep(0)
+    await store.close()
+    async with asyncio.timeout(5):
+        with pytest.raises(AuditUnavailable):
+            await row
+    answer.set()
+    assert await hung
+
+
+async def test_a_failing_watcher_does_not_keep_the_others_from_hearing(
+    store: SqliteStore, tmp_path: Path
+) -> None:
+    heard = asyncio.Event()
+    faults: list[str] = []
+    asyncio.get_running_loop().set_exception_handler(
+        lambda _, context: faults.append(context["message"])
+    )
+
+    def fail() -> None:
+        raise ValueError
+
+    store.watch(fail)
+    store.watch(heard.set)
+    other = await open_sqlite(tmp_path / "x.db", seal=seal)
+    await other.append_audit(entry())
+    async with asyncio.timeout(5):
+        await heard.wait()
+    assert faults[0] == "A watcher of the store failed"
+    await other.close()
 
 
 def test_a_store_can_be_closed_after_its_loop_is_gone(tmp_path: Path) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
+from core.config._hosts import canonical_host
 from core.errors import ConfigError
-from core.http._host import canonical_host
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def _parse(entries: tuple[str, ...]) -> AllowList:
             raise ConfigError(
                 "An allow entry is malformed",
                 where=repr(entry),
-                hint="write host, host:port or *.suffix, without a scheme or a path",
+                hint="Write host, host:port or *.suffix, without a scheme or a path.",
             ) from None
     return AllowList(frozenset(literals), tuple(suffixes))
 

@@ -1,15 +1,24 @@
-"""Host names: one spelling each, or none."""
+"""Hosts and addresses: one spelling each, or none."""
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
-from ipaddress import IPv6Address
-
-from core.http._addresses import parse_address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 
 _LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 _NUMERIC = re.compile(r"[0-9]+|0x[0-9a-f]*")
+
+
+@lru_cache(maxsize=4096)
+def parse_address(text: str) -> IPv4Address | IPv6Address | None:
+    """Return the address that ``text`` spells in its usual form, or None."""
+    if "%" in text:
+        return None
+    try:
+        return ip_address(text)
+    except ValueError:
+        return None
 
 
 @lru_cache(maxsize=4096)
