@@ -15,8 +15,8 @@ import termios
 import time
 from fcntl import ioctl
 
-_PATIENCE_S = 300.0
-_WANTED = (b"Prompt", b"Run")
+_PATIENCE_S = 180.0
+_WANTED = (b"prompt", b"Run", b"Cancel")
 _CTRL_Q = b"\x11"
 
 
