@@ -6,6 +6,7 @@ should stay black. The runtime still outlives the screen: the caller owns it.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, cast
 
@@ -18,6 +19,15 @@ from playground.widgets.title_bar import TitleBar
 
 if TYPE_CHECKING:
     from core import Runtime
+
+
+def settle_heap() -> None:
+    """Take what is loaded by now out of the garbage collector's sight.
+
+    The classes, styles and widgets stay until the end; a collector that walks them all
+    while something streams holds up the keys by 60 ms, several times a second.
+    """
+    gc.freeze()
 
 
 class OpeningScreen(Screen[None]):
@@ -68,3 +78,4 @@ class OpeningApp(PlaygroundApp):
         await self.switch_mode("run")
         # At once, and not by way of the queue: the keys that waited come next.
         self.run_screen.set_focus(self.run_screen.form.prompt)
+        self.call_after_refresh(settle_heap)

@@ -12,6 +12,7 @@ from types import TracebackType
 
 from core.errors import StoreUnavailable, UnknownRun
 from core.model.events import Event, StepEvent
+from core.runs.partials import Partials
 from core.store.protocol import RunStore
 
 _PAGE = 500
@@ -24,6 +25,7 @@ class Hub:
     def __init__(self, store: RunStore) -> None:
         self._store = store
         self._followers: dict[str, set[EventStream]] = {}
+        self._partials = Partials()
 
     @property
     def followed(self) -> bool:
@@ -33,11 +35,13 @@ class Hub:
     def stored(self, events: Sequence[Event]) -> None:
         """Take a batch that was just committed, in commit order."""
         for event in events:
+            self._partials.stored(event)
             for follower in self._followers.get(event.run_id, ()):
                 follower.push(event)
 
     def transient(self, event: Event) -> None:
         """Take an event that is not stored."""
+        self._partials.add(event)
         for follower in self._followers.get(event.run_id, ()):
             follower.push(event)
 
@@ -55,7 +59,20 @@ class Hub:
 
     def follow(self, run_id: str, *, after: int = -1) -> EventStream:
         """Return a stream of the run's events with a seq above ``after``."""
-        return EventStream(self._store, self._followers, run_id, after)
+        return EventStream(self._store, self, run_id, after)
+
+    def join(self, run_id: str, follower: EventStream) -> None:
+        """Begin to push to a follower, first what the run's open steps have streamed so far."""
+        self._followers.setdefault(run_id, set()).add(follower)
+        for event in self._partials.of(run_id):
+            follower.push(event)
+
+    def leave(self, run_id: str, follower: EventStream) -> None:
+        """Push nothing more to a follower."""
+        same = self._followers.get(run_id, set())
+        same.discard(follower)
+        if not same:
+            self._followers.pop(run_id, None)
 
 
 class EventStream:
@@ -71,12 +88,12 @@ class EventStream:
     def __init__(
         self,
         store: RunStore,
-        followers: dict[str, set[EventStream]],
+        hub: Hub,
         run_id: str,
         after: int,
     ) -> None:
         self._store = store
-        self._followers = followers
+        self._hub = hub
         self._run_id = run_id
         self._last = after
         self._waiting: deque[Event] = deque()
@@ -86,9 +103,14 @@ class EventStream:
         self._finished_steps: set[str] = set()
 
     async def __aenter__(self) -> EventStream:
-        if await self._store.get_run(self._run_id) is None:
-            raise UnknownRun("There is no such run", where=self._run_id)
-        self._followers.setdefault(self._run_id, set()).add(self)
+        # First of all, so that nothing that is streamed meanwhile is missed.
+        self._hub.join(self._run_id, self)
+        try:
+            if await self._store.get_run(self._run_id) is None:
+                raise UnknownRun("There is no such run", where=self._run_id)
+        except BaseException:
+            self._hub.leave(self._run_id, self)
+            raise
         return self
 
     async def __aexit__(
@@ -97,10 +119,7 @@ class EventStream:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        same = self._followers.get(self._run_id, set())
-        same.discard(self)
-        if not same:
-            self._followers.pop(self._run_id, None)
+        self._hub.leave(self._run_id, self)
 
     def push(self, event: Event) -> None:
         """Take an event of this process; called by the hub."""

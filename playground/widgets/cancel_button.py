@@ -16,6 +16,8 @@ class CancelButton(Button):
     def __init__(self) -> None:
         super().__init__("Cancel", id="cancel", compact=True, disabled=True)
         self._labels = ["Cancel"]
+        # A button ignores presses while it shows the last one; here the ladder judges them.
+        self.active_effect_duration = 0
 
     @property
     def says(self) -> str:

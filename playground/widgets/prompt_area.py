@@ -40,6 +40,8 @@ class PromptArea(TextArea):
 
     def __init__(self, *, id: str, placeholder: str) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id, placeholder=placeholder, compact=True, highlight_cursor_line=False)
+        # Blinking draws twice a second for ever; an app at rest should cost nothing.
+        self.cursor_blink = False
         self._last_key = 0.0
         self._held: Timer | None = None
 

@@ -25,7 +25,8 @@ _CSI = re.compile(rb"\x1b\[[0-9;:?<>=$]*[A-Za-z]|\x1b[()][A-Z0-9]|\x1b[=>]")
 
 def app_environment(folder: Path, pace: float, **more: str) -> dict[str, str]:
     variables = environment(folder, PLAYGROUND_DEMO_PACE=str(pace), TERM="xterm-256color", **more)
-    variables.pop("TMUX", None)
+    for name in ("TMUX", "COLUMNS", "LINES"):
+        variables.pop(name, None)
     return variables
 
 

@@ -67,7 +67,7 @@ def test_a_closed_terminal_stops_the_run_and_keeps_its_last_write(tmp_path: Path
 
 
 def test_a_second_signal_aborts_at_once(tmp_path: Path) -> None:
-    with _streaming(tmp_path, 20.0) as app:
+    with _streaming(tmp_path, 5.0) as app:
         app.signal(signal.SIGTERM)
         app.until("Stopping what is live")
         app.signal(signal.SIGTERM)

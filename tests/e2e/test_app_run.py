@@ -44,7 +44,7 @@ def _run(tmux: Tmux, scene: str, prompt: str = "Go on") -> None:
 def test_cancel_shows_its_phase_at_once_and_the_run_ends_at_its_boundary(tmp_path: Path) -> None:
     with demo_server(tmp_path, pace=0.05) as url, _app(tmp_path, PLAYGROUND_DEMO_URL=url) as tmux:
         _run(tmux, "essay")
-        tmux.until("running", "On stopping")
+        tmux.until("● running", "● model")
         tmux.press("F8")
         tmux.until("cancelling · after model call", "press again to abort")
         tmux.until("■ cancelled at the boundary", "nothing")
@@ -60,7 +60,7 @@ def test_pressed_twice_the_socket_closes_and_the_partial_answer_is_kept(tmp_path
         _app(tmp_path, size=(130, 40), PLAYGROUND_DEMO_URL=url) as tmux,
     ):
         _run(tmux, "essay")
-        tmux.until("running", "On stopping")
+        tmux.until("● running", "● model")
         tmux.press("Escape")
         tmux.until("press again to abort")
         _press_again(tmux)

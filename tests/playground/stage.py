@@ -104,6 +104,7 @@ class StagedApp(PlaygroundApp):
     async def ended(self, pilot: Pilot[None]) -> None:
         await until(lambda: not self.view.phase.live, "the run's end")
         await until(lambda: not self.runtime.live, "the runtime to let go of the run")
+        self.shown._tick()
         await pilot.pause()
 
     async def pressed(self, pilot: Pilot[None], key: str) -> None:

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,12 @@ from playground.widgets.prompt_area import PromptArea
 from playground.widgets.title_bar import TitleBar
 from tests.playground.stage import weather
 from tests.support.runtime import scripted_runtime, until
+
+
+@pytest.fixture(autouse=True)
+def thaw() -> Iterator[None]:
+    yield
+    gc.unfreeze()
 
 
 async def test_it_paints_before_it_opens_and_keys_typed_meanwhile_reach_the_prompt(

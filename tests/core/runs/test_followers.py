@@ -53,27 +53,34 @@ async def follow(run: Run, after: int = -1) -> list[Event]:
         return [event async for event in events]
 
 
+def stored(events: Sequence[Event]) -> list[Event]:
+    return [event for event in events if event.seq is not None]
+
+
 @asynccontextmanager
-async def followed(rig: Rig) -> AsyncIterator[tuple[Run, list[Event]]]:
-    """Start a run with a follower that is live before anything happens; wait for its end."""
+async def seeing(run: Run, after: int = -1) -> AsyncIterator[list[Event]]:
+    """Give what a follower has seen so far; at the block's end it sees the run's end."""
     seen: list[Event] = []
-    rig.store.handed_in.shut()
-    run = await rig.start()
 
     async def collect() -> None:
-        async with run.events() as events:
+        async with run.events(after) as events:
             async for event in events:
                 seen.append(event)
 
     follower = asyncio.create_task(collect())
-    await until(lambda: seen)
-    rig.store.handed_in.open()
-    yield run, seen
+    yield seen
     await asyncio.wait_for(follower, 10)
 
 
-def stored(events: Sequence[Event]) -> list[Event]:
-    return [event for event in events if event.seq is not None]
+@asynccontextmanager
+async def followed(rig: Rig) -> AsyncIterator[tuple[Run, list[Event]]]:
+    """Start a run with a follower that is live before anything happens; wait for its end."""
+    rig.store.handed_in.shut()
+    run = await rig.start()
+    async with seeing(run) as seen:
+        await until(lambda: seen)
+        rig.store.handed_in.open()
+        yield run, seen
 
 
 async def test_a_follower_sees_every_event_once_with_its_pieces_in_between(tmp_path: Path) -> None:
@@ -237,6 +244,39 @@ async def test_a_stop_of_another_process_takes_its_place_in_the_live_stream(tmp_
         seen = stored(await rig.outlast(follower, most_s=1))
     assert seen == events
     assert kinds(seen)[-3:] == ["cancel_requested", "response", "cancelled"]
+
+
+async def test_a_follower_that_joins_in_the_middle_gets_what_was_streamed_before(
+    tmp_path: Path,
+) -> None:
+    held = HeldTool()
+    script = [
+        Turn("a b c", pieces=("a ", "b ", "c"), thinking="hm", calls=[("held", "{}")], hold=True),
+        Turn("the end"),
+    ]
+    async with rigged(tmp_path, script, held) as rig:
+        run = await rig.start()
+        await until(rig.provider.holding.is_set)
+        async with seeing(run, 2) as early, seeing(run, 1) as late:
+            await until(lambda: len(every(early, Delta)) == len(every(late, Delta)) == 2)
+            rig.provider.release()
+            await until(lambda: held.runs)
+            held.contexts[0].output("one ")
+            held.contexts[0].output("two")
+            async with seeing(run, 3) as latest:
+                await until(lambda: every(latest, Output))
+                held.contexts[0].output(" three")
+                held.release()
+                await rig.ended(run)
+    for one in (early, late):
+        pieces = [event for event in every(one, Delta) if event.round == 1]
+        assert [(event.offset, event.text, event.thinking) for event in pieces] == [
+            (0, "", "hm"),
+            (0, "a b c", ""),
+        ]
+    outputs = [(event.offset, event.text) for event in every(latest, Output)]
+    assert outputs == [(0, "one two"), (7, " three")]
+    assert [event for event in every(latest, Delta) if event.round == 1] == []
 
 
 async def test_what_a_step_prints_after_its_outcome_is_shown_to_nobody(tmp_path: Path) -> None:
