@@ -26,6 +26,13 @@ def pytest_configure(config: pytest.Config) -> None:
     time.tzset()
 
 
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Where everything is installed, a skipped test is one that nobody would miss failing."""
+    terminal = session.config.pluginmanager.get_plugin("terminalreporter")
+    if "CI" in os.environ and terminal is not None and terminal.stats.get("skipped"):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
 @pytest.fixture
 def soak(request: pytest.FixtureRequest) -> bool:
     return bool(request.config.getoption("--soak"))

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from core.audit._chain import Chain
 from core.keys import KeyProvider, MasterKey, derive
-from core.store.protocol import Seal
+from core.store.protocol import Seal, Sealer
 
 _LABEL = "stepbrake audit chain v1"
 
@@ -16,10 +14,10 @@ def open_chain(master: MasterKey, database_id: str) -> Chain:
     return Chain(derive(master, _LABEL, database_id), master.key_id, database_id)
 
 
-def sealer(keys: KeyProvider) -> Callable[[str], Seal]:
-    """Return what makes the seal of a database's log from its id; the key is asked for then."""
+def sealer(keys: KeyProvider) -> Sealer:
+    """Return what seals a database's log; a key is made only for a log without rows."""
 
-    def seal_for(database_id: str) -> Seal:
-        return open_chain(keys.master_key(), database_id).seal
+    def seal_for(database_id: str, sealed_by: str | None) -> Seal:
+        return open_chain(keys.master_key(make=sealed_by is None), database_id).seal
 
     return seal_for

@@ -26,6 +26,6 @@ def verify(path: str | Path, key: MasterKey | None = None) -> Verification:
     from core.store import open_audit_scan
 
     with open_audit_scan(path) as scan:
-        master = key or FileKeyProvider(create=False).master_key()
+        master = key or FileKeyProvider().master_key()
         chain = open_chain(master, scan.database_id)
         return walk(scan.rows, Prover({chain.key_id: chain.mac}), chain.genesis)

@@ -99,7 +99,7 @@ def _key(current: Session) -> Check:
     from core.config import database_path
     from core.keys import FileKeyProvider
 
-    provider = FileKeyProvider(create=False)
+    provider = FileKeyProvider()
     detail = f"{provider.path}: made on first use"
     if provider.path.exists():
         detail = f"{provider.path}: key {provider.master_key().key_id}, mode 0600"
@@ -127,11 +127,12 @@ def _database(current: Session) -> Check:
 
 
 async def _quick_check(path: Path) -> list[str]:
-    from core.audit import sealer
+    from core.audit import open_chain
     from core.keys import FileKeyProvider
     from core.store import open_sqlite
 
-    store = await open_sqlite(path, seal=sealer(FileKeyProvider(create=False)))
+    keys = FileKeyProvider()
+    store = await open_sqlite(path, seal=lambda name, _: open_chain(keys.master_key(), name).seal)
     try:
         return await store.check()
     finally:

@@ -129,6 +129,9 @@ class Call:
     def end(self, fault: Fault | None, number: int) -> None:
         """The transfer is over."""
         self.transfer = None
+        if fault is Fault.CLOSED:
+            self.stop()
+            return
         if fault is None and not self.status:
             fault = Fault.PROTOCOL
         self.settle(Ending.COMPLETED if fault is None else Ending.of_fault(fault), number)

@@ -18,7 +18,7 @@ from core.errors import TransportFailed
 from core.http import _curl_options as options
 from core.http._addresses import AddressPolicy
 from core.http._curl_transfer import CurlTransfer
-from core.http._seam import Belt, Pin, Sink, WireRequest
+from core.http._seam import Belt, Fault, Pin, Sink, WireRequest
 
 _IDLE_CONNECTIONS = 64
 _KEPT_LABELS = 256
@@ -107,7 +107,7 @@ class Driver:
         """End every transfer and every connection."""
         transfers = list(self._transfers.values())
         for transfer in transfers:
-            transfer.fail()
+            transfer.fail(Fault.CLOSED)
             self._remove(transfer)
         self._stop_timer()
         for descriptor in list(self._watched):
@@ -254,7 +254,7 @@ class Driver:
             transfer.easy.close()
         broken.close()
         for transfer in transfers:
-            transfer.fail()
+            transfer.fail(Fault.OTHER)
 
     def _take_stale_labels(self, wanted: str) -> list[str]:
         """Forget the oldest unused labels: libcurl's name cache would keep them all."""

@@ -69,11 +69,11 @@ class CurlTransfer:
         fault = None if number == 0 else fault_of(number)
         self._sink.end(self._broken or fault, number)
 
-    def fail(self) -> None:
+    def fail(self, fault: Fault) -> None:
         """Tell the sink that the whole driver is gone."""
         if not self.done:
             self.done = True
-            self._sink.end(Fault.OTHER, 0)
+            self._sink.end(fault, 0)
 
     def _open_socket(self, _purpose: int, address: Any) -> int:
         try:

@@ -256,6 +256,7 @@ class UnrecordedCall(AuditUnavailable):
     """The call ended and its audit row could not be written.
 
     Attributes:
+        code: ``call_unrecorded``.
         response: the whole answer of a ``send``, or None if there was none.
         __cause__: what the call would have raised otherwise, or None.
     """
@@ -266,4 +267,5 @@ class UnrecordedCall(AuditUnavailable):
             where=f"call {call_id}",
             hint="What was sent stays sent: repeat it only if that is harmless.",
         )
+        self.code = "call_unrecorded"
         self.response: Response | None = None

@@ -25,6 +25,7 @@ class Fault(Enum):
     PROTOCOL = "protocol"
     PIN = "pin"
     TIMEOUT = "timeout"
+    CLOSED = "closed by us"
     OTHER = "other"
 
 

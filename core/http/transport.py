@@ -8,7 +8,7 @@ import ssl
 import sys
 from typing import TYPE_CHECKING
 
-from core.errors import ConfigError
+from core.errors import ConfigError, TransportFailed
 from core.http._addresses import AddressPolicy
 from core.http._seam import Belt, Pin, Sink, Transfer, WireRequest
 
@@ -45,6 +45,7 @@ class CurlTransport:
         _check_libcurl()
         self._cafile = cafile or _system_cafile()
         self._policy = policy or AddressPolicy()
+        self._closed = False
         self._drivers: dict[asyncio.AbstractEventLoop, Driver] = {}
 
     def start(self, request: WireRequest, pin: Pin, belt: Belt, sink: Sink) -> Transfer:
@@ -53,6 +54,8 @@ class CurlTransport:
         Raises:
             TransportFailed: nothing was sent.
         """
+        if self._closed:
+            raise TransportFailed("The transport is closed", code="transport_unusable")
         loop = asyncio.get_running_loop()
         driver = self._drivers.get(loop)
         if driver is None:
@@ -60,7 +63,11 @@ class CurlTransport:
         return driver.start(request, pin, belt, sink)
 
     def close(self) -> None:
-        """End every transfer and every connection; harmless when repeated."""
+        """End every transfer and every connection; harmless when repeated.
+
+        To whoever waits for a call it ends as one that somebody stopped.
+        """
+        self._closed = True
         drivers, self._drivers = self._drivers, {}
         for driver in drivers.values():
             driver.close()

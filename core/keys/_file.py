@@ -16,7 +16,7 @@ _MAX_FILE_BYTES = 1024
 
 
 class FileKeyProvider:
-    """Reads the master key from a file, and makes it on first use.
+    """Reads the master key from a file, which it can make.
 
     The file holds 32 bytes as 64 hex digits and belongs to its owner alone (mode 0600).
     It must not lie beside the database: whoever copies that folder would have both.
@@ -24,16 +24,17 @@ class FileKeyProvider:
     Args:
         path: the file; by default what ``PLAYGROUND_KEY_FILE`` names, else
             ``stepbrake/master.key`` in the user's configuration directory.
-        create: make the key if there is none yet.
     """
 
-    def __init__(self, path: Path | None = None, *, create: bool = True) -> None:
+    def __init__(self, path: Path | None = None) -> None:
         self.path = path or _default_path()
-        self._create = create
         self._key: MasterKey | None = None
 
-    def master_key(self) -> MasterKey:
+    def master_key(self, *, make: bool = False) -> MasterKey:
         """Return the master key; the file is read once.
+
+        Args:
+            make: make the key if there is no file.
 
         Raises:
             SecretUnavailable: there is no file and none may be made, it can be read by
@@ -41,11 +42,15 @@ class FileKeyProvider:
         """
         if self._key is None:
             key = self._read()
-            if key is None and self._create:
+            if key is None and make:
                 self._make()
                 key = self._read()
             if key is None:
-                raise self._unavailable("There is no master key", "Name the right key file.")
+                raise self._unavailable(
+                    "There is no master key",
+                    f"Restore the file, or name the right one with {KEY_FILE_VARIABLE}: "
+                    "without it secrets and the log's proof are lost.",
+                )
             self._key = key
         return self._key
 

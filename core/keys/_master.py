@@ -40,8 +40,11 @@ class MasterKey:
 class KeyProvider(Protocol):
     """Where the master key comes from."""
 
-    def master_key(self) -> MasterKey:
+    def master_key(self, *, make: bool = False) -> MasterKey:
         """Return the master key.
+
+        Args:
+            make: make one if there is none: nothing is sealed or encrypted yet.
 
         Raises:
             SecretUnavailable: there is none, or it may not be used as it is.

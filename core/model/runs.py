@@ -47,7 +47,7 @@ class RunRequest:
 
     def to_json(self) -> dict[str, Any]:
         """Return the request as JSON."""
-        return asdict(self)
+        return {**asdict(self), "tools": None if self.tools is None else list(self.tools)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

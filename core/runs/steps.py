@@ -12,6 +12,7 @@ from core.clock import Clock, TimerHandle
 from core.http import CancelSignal
 from core.model.words import CancelLevel
 from core.runs.flag import StopFlag
+from core.tools.base import LeftRunning
 
 _log = logging.getLogger(__name__)
 _LAST_WAIT_S = 1.0
@@ -30,7 +31,7 @@ class Ended(Generic[T]):
         value: what it returned, None if it did not.
         error: what it raised, None if it did not.
         interrupted: it was cut and ended.
-        unknown: it did not end although it was cut; it may still be running.
+        unknown: it was cut, and it or what it began may still be running.
         overdue: its deadline ran out.
     """
 
@@ -76,6 +77,7 @@ class StepRun(Generic[T]):
         self._timers: list[TimerHandle] = []
         self._begun = False
         self._cut = False
+        self._left_running = False
         self._overdue = False
 
     async def run(self, body: Callable[[], Awaitable[T]]) -> Ended[T]:
@@ -108,6 +110,9 @@ class StepRun(Generic[T]):
         self._begun = True
         try:
             return await body()
+        except LeftRunning:
+            self._left_running = True
+            raise
         except (asyncio.CancelledError, KeyboardInterrupt):
             raise
         except BaseException as error:
@@ -118,6 +123,8 @@ class StepRun(Generic[T]):
         if not task.done():
             _left_running.add(task)
             task.add_done_callback(_see)
+            return Ended(unknown=True, overdue=self._overdue)
+        if self._left_running:
             return Ended(unknown=True, overdue=self._overdue)
         if task.cancelled():
             if self._begun and not self._cut:

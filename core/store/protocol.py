@@ -132,6 +132,13 @@ class Seal(Protocol):
         """Return the sealed row; ``previous`` is the last row's mac, None for the first."""
 
 
+class Sealer(Protocol):
+    """Gives a database's log its ``Seal`` when the store opens."""
+
+    def __call__(self, database_id: str, sealed_by: str | None, /) -> Seal:
+        """Return the seal; ``sealed_by`` is the first row's key id, None if there is no row."""
+
+
 class RunStore(Protocol):
     """Runs and their events."""
 

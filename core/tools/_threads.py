@@ -14,6 +14,8 @@ from contextvars import copy_context
 from functools import partial
 from typing import TypeVar
 
+from core.tools.base import LeftRunning
+
 _T = TypeVar("_T")
 
 
@@ -21,10 +23,14 @@ async def in_thread(function: Callable[[], _T], *, name: str) -> _T:
     """Run ``function`` in a daemon thread and return what it returns.
 
     Cancelling the caller ends the wait, not the function.
+
+    Raises:
+        LeftRunning: the caller was cancelled and the function goes on.
     """
     loop = asyncio.get_running_loop()
     done: asyncio.Future[_T] = loop.create_future()
     context = copy_context()
+    ended = threading.Event()
 
     def settle(end: Callable[[], None]) -> None:
         if not done.done():
@@ -40,8 +46,14 @@ async def in_thread(function: Callable[[], _T], *, name: str) -> _T:
             end = partial(done.set_exception, error)
         except BaseException as raised:
             end = partial(done.set_exception, raised)
+        ended.set()
         with suppress(RuntimeError):  # The loop is gone: nobody waits.
             loop.call_soon_threadsafe(settle, end)
 
     threading.Thread(target=work, name=name, daemon=True).start()
-    return await done
+    try:
+        return await done
+    except asyncio.CancelledError as cancelled:
+        if done.cancelled() and not ended.is_set():
+            raise LeftRunning from cancelled
+        raise

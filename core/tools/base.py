@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
@@ -32,6 +33,14 @@ class ToolError(StepbrakeError):
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
         self.code = code
+
+
+class LeftRunning(asyncio.CancelledError):
+    """A tool was cancelled, but what it began goes on and its end will not be known.
+
+    A cancellation like any other to whoever passes it on; the call's step ends as
+    ``unknown`` instead of ``interrupted``.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +103,7 @@ class Tool(Protocol):
 
         Raises:
             ToolError: what the model is told instead.
+            LeftRunning: the call was cancelled and cannot be ended.
         """
 
 

@@ -24,5 +24,5 @@ class CountingIds:
 class FixedKeys:
     """A ``KeyProvider`` with one known key."""
 
-    def master_key(self) -> MasterKey:
+    def master_key(self, *, make: bool = False) -> MasterKey:
         return MasterKey(bytes(range(32)))

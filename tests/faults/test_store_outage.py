@@ -197,7 +197,7 @@ async def test_a_database_that_cannot_be_made_now_is_unavailable_not_unusable(
 async def test_a_disk_that_does_not_answer_refuses_a_call_within_2_s(path: Path) -> None:
     go_on = threading.Event()
 
-    def slow(database_id: str) -> Any:
+    def slow(database_id: str, _: str | None) -> Any:
         inner = seal(database_id)
 
         def sealed(previous: bytes | None, seq: int, item: AuditEntry) -> AuditRow:

@@ -49,7 +49,7 @@ async def open_store(
     keys = FixedKeys()
     return await kind.open(
         path,
-        seal=lambda database_id: open_chain(keys.master_key(), database_id).seal,
+        seal=lambda database_id, _: open_chain(keys.master_key(), database_id).seal,
         clock=clock or SystemClock(),
         synchronous=synchronous,
     )

@@ -22,7 +22,7 @@ from core.model.runs import RunRow
 from core.model.secrets import SecretRecord
 from core.model.words import AuditAction, CancelLevel
 from core.store._place import database_file
-from core.store.protocol import AuditQuery, Claim, Commit, Committed, Seal
+from core.store.protocol import AuditQuery, Claim, Commit, Committed, Seal, Sealer
 from core.store.sqlite import _audit, _commit, _driver, _events, _rows, _runs, _secrets
 from core.store.sqlite._errors import is_outage, refused, unavailable, unusable
 from core.store.sqlite._locks import OwnerLock
@@ -46,9 +46,7 @@ class SqliteStore:
 
     intents_allowed = "status = 'running'"
 
-    def __init__(
-        self, path: Path, *, seal: Callable[[str], Seal], clock: Clock, synchronous: Synchronous
-    ) -> None:
+    def __init__(self, path: Path, *, seal: Sealer, clock: Clock, synchronous: Synchronous) -> None:
         self.path = path
         self._sealer = seal
         self._clock = clock
@@ -75,7 +73,7 @@ class SqliteStore:
         cls,
         path: str | Path,
         *,
-        seal: Callable[[str], Seal],
+        seal: Sealer,
         clock: Clock | None = None,
         synchronous: Synchronous = "auto",
     ) -> Self:
@@ -83,7 +81,7 @@ class SqliteStore:
 
         Args:
             path: the file; a new one gets mode 0600, a new folder 0700.
-            seal: from the database's id to what seals its audit rows.
+            seal: gives what seals the database's audit rows.
             clock: the machine's if None.
             synchronous: ``auto`` syncs to the disk what must be durable; ``full`` syncs
                 each commit, ``normal`` none.
@@ -292,11 +290,13 @@ class SqliteStore:
         self._watch = Watch(opened.watcher, None if self.read_only else self._writer)
         options = "mode=ro" if self.read_only else "mode=rw"
         try:
-            self._seal = self._sealer(opened.database_id)
             for _ in range(2):
                 self._readers.append(await _driver.open_reader(self.path, options=options))
-            if not self.read_only:
-                await self._check_key()
+            first = await self._read(_audit.SELECT_FIRST_KEY)
+            sealed_by = str(first[0][0]) if first else None
+            self._seal = self._sealer(opened.database_id, sealed_by)
+            if sealed_by is not None and not self.read_only:
+                await self._check_key(sealed_by)
         except _driver.Error as error:
             await self.close()
             raise unusable(error, self.path) from None
@@ -304,18 +304,15 @@ class SqliteStore:
             await self.close()
             raise
 
-    async def _check_key(self) -> None:
+    async def _check_key(self, sealed_by: str) -> None:
         """Refuse a key that sealed none of the log's rows: the chain would be broken for good."""
-        first = await self._read(_audit.SELECT_FIRST_KEY)
-        if not first:
-            return
         own = self._seal(None, 1, self._outage_entry()).key_id
         if not await self._read(_audit.SELECT_SEALED_BY, (own,)):
             raise StoreError(
                 "The master key is not the one that sealed this database's log",
                 where=str(self.path),
                 hint=f"PLAYGROUND_KEY_FILE names the key file: it holds key {own},"
-                f" key {first[0][0]} is needed.",
+                f" key {sealed_by} is needed.",
             )
 
     async def _read(self, sql: str, parameters: Sequence[Any] = ()) -> list[Any]:

@@ -40,7 +40,7 @@ def entry(number: int = 1, **fields: object) -> AuditEntry:
 async def write_log(path: Path, rows: int, *, key: MasterKey = KEY) -> Path:
     """Make a database at ``path`` whose log has ``rows`` rows."""
     store = await open_sqlite(
-        path, seal=lambda database_id: open_chain(key, database_id).seal, synchronous="normal"
+        path, seal=lambda database_id, _: open_chain(key, database_id).seal, synchronous="normal"
     )
     try:
         log = AuditLog(store)

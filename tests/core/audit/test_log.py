@@ -24,7 +24,7 @@ class DeadStore:
 
 async def test_rows_are_there_when_append_returns_and_verify(tmp_path: Path) -> None:
     path = tmp_path / "log.db"
-    store = await open_sqlite(path, seal=lambda database_id: open_chain(KEY, database_id).seal)
+    store = await open_sqlite(path, seal=lambda database_id, _: open_chain(KEY, database_id).seal)
     try:
         log = AuditLog(store)
         log.check()
@@ -40,7 +40,7 @@ async def test_rows_are_there_when_append_returns_and_verify(tmp_path: Path) -> 
 
 async def test_what_is_no_action_writes_nothing(tmp_path: Path) -> None:
     path = tmp_path / "log.db"
-    store = await open_sqlite(path, seal=lambda database_id: open_chain(KEY, database_id).seal)
+    store = await open_sqlite(path, seal=lambda database_id, _: open_chain(KEY, database_id).seal)
     try:
         log = AuditLog(store)
         with pytest.raises(TypeError, match="AuditAction"):
@@ -55,7 +55,7 @@ async def test_what_is_no_action_writes_nothing(tmp_path: Path) -> None:
 
 async def test_awkward_text_is_stored_as_it_was_sealed(tmp_path: Path) -> None:
     path = tmp_path / "log.db"
-    store = await open_sqlite(path, seal=lambda database_id: open_chain(KEY, database_id).seal)
+    store = await open_sqlite(path, seal=lambda database_id, _: open_chain(KEY, database_id).seal)
     try:
         await AuditLog(store).append(entry(path="/\x00\ud800", host="ü\u202e漢", message=""))
         (row,) = await store.audit_page(AuditQuery())

@@ -271,7 +271,7 @@ def test_a_rewritten_log_has_a_bounded_report(log: Path) -> None:
 
 
 async def test_the_default_key_is_the_key_files(tmp_path: Path) -> None:
-    path = await write_log(tmp_path / "log.db", 3, key=FileKeyProvider().master_key())
+    path = await write_log(tmp_path / "log.db", 3, key=FileKeyProvider().master_key(make=True))
     assert verify(path).ok
     assert verify(str(path)).rows == 3
 

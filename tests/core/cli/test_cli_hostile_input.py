@@ -126,6 +126,12 @@ def test_lost_key_harms_neither_secrets_nor_log(cli: Cli) -> None:
         assert ended.code == 2
         assert "master key" in ended.err
         assert "PLAYGROUND_KEY_FILE" in ended.err
+    key.unlink()
+    for argv in commands:
+        ended = cli(*argv, stdin=b"other")
+        assert ended.code == 2
+        assert "There is no master key" in ended.err
+        assert not key.exists()
     key.with_name("kept").rename(key)
     assert cli("audit", "verify", "--json").record["ok"]
     assert [row["version"] for row in cli("secret", "list", "--json").records] == [1, 1]

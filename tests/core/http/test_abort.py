@@ -279,8 +279,13 @@ async def test_closing_the_transport_ends_every_call_once() -> None:
             transport.close()
             transport.close()
             results = await asyncio.gather(*tasks, return_exceptions=True)
-            assert all(isinstance(one, TransportFailed) for one in results)
-    assert len(wire.audit.rows) == 20
+            assert {type(one) for one in results} == {RequestCancelled}
+            with pytest.raises(TransportFailed) as closed:
+                await wire.client.send(Request("GET", server.url()))
+            assert closed.value.code == "transport_unusable"
+            assert len(server.requests) == 20
+    stopped = AuditAction.HTTP_CALL_CANCELLED_NO_CREDENTIAL
+    assert [row.action for row in wire.audit.rows] == [stopped] * 20 + [AuditAction.HTTP_CALL]
     await asyncio.sleep(0)
     assert descriptors() <= baseline + 2
 

@@ -18,6 +18,7 @@ async def test_the_response_is_kept_when_its_row_cannot_be_written() -> None:
     with pytest.raises(AuditUnavailable) as caught:
         await rig.client.send(GET)
     assert isinstance(caught.value, UnrecordedCall)
+    assert caught.value.code == "call_unrecorded"
     assert caught.value.response is not None
     assert caught.value.response.body == b"paid for"
     assert rig.context.calls[0].action is AuditAction.HTTP_CALL

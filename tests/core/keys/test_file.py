@@ -22,14 +22,14 @@ def test_the_environment_names_another_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PLAYGROUND_KEY_FILE", str(tmp_path / "my.key"))
-    key = FileKeyProvider().master_key()
+    key = FileKeyProvider().master_key(make=True)
     assert (tmp_path / "my.key").read_text() == key.reveal().hex() + "\n"
 
 
 def test_the_first_use_makes_a_key_that_stays(home: Path) -> None:
-    first = FileKeyProvider().master_key()
+    first = FileKeyProvider().master_key(make=True)
     path = FileKeyProvider().path
-    assert FileKeyProvider().master_key().reveal() == first.reveal()
+    assert FileKeyProvider().master_key(make=True).reveal() == first.reveal()
     assert len(set(first.reveal())) > 8
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
@@ -39,7 +39,7 @@ def test_the_first_use_makes_a_key_that_stays(home: Path) -> None:
 def test_a_wide_umask_does_not_widen_the_file(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
-        FileKeyProvider(tmp_path / "keys" / "k").master_key()
+        FileKeyProvider(tmp_path / "keys" / "k").master_key(make=True)
     finally:
         os.umask(before)
     assert stat.S_IMODE((tmp_path / "keys" / "k").stat().st_mode) == 0o600
@@ -50,14 +50,16 @@ def test_threads_that_race_get_one_key(tmp_path: Path) -> None:
     for attempt in range(10):
         providers = [FileKeyProvider(tmp_path / f"k{attempt}") for _ in range(8)]
         with ThreadPoolExecutor(8) as pool:
-            keys = set(pool.map(lambda provider: provider.master_key().reveal(), providers))
+            keys = set(
+                pool.map(lambda provider: provider.master_key(make=True).reveal(), providers)
+            )
         assert len(keys) == 1
 
 
 def test_processes_that_race_get_one_key(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from core.keys import FileKeyProvider; "
-        "print(FileKeyProvider(Path(sys.argv[1])).master_key().key_id)"
+        "print(FileKeyProvider(Path(sys.argv[1])).master_key(make=True).key_id)"
     )
     processes = [
         subprocess.Popen(
@@ -73,18 +75,18 @@ def test_processes_that_race_get_one_key(tmp_path: Path) -> None:
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o644, 0o611])
 def test_a_file_that_others_can_reach_is_refused(tmp_path: Path, mode: int) -> None:
     path = tmp_path / "k"
-    secret = FileKeyProvider(path).master_key().reveal().hex()
+    secret = FileKeyProvider(path).master_key(make=True).reveal().hex()
     path.chmod(mode)
     with pytest.raises(SecretUnavailable, match="others") as caught:
-        FileKeyProvider(path).master_key()
+        FileKeyProvider(path).master_key(make=True)
     assert caught.value.hint == f"Run `chmod 600 {path}`."
     assert secret not in str(caught.value) + repr(caught.value)
 
 
 def test_a_read_only_file_is_enough(tmp_path: Path) -> None:
-    key = FileKeyProvider(tmp_path / "k").master_key()
+    key = FileKeyProvider(tmp_path / "k").master_key(make=True)
     (tmp_path / "k").chmod(0o400)
-    assert FileKeyProvider(tmp_path / "k").master_key().key_id == key.key_id
+    assert FileKeyProvider(tmp_path / "k").master_key(make=True).key_id == key.key_id
 
 
 @pytest.mark.parametrize("content", ["", "00", "zz" * 32, "00" * 33, "ü" * 64, "\x00" * 5000])
@@ -93,7 +95,7 @@ def test_a_file_without_a_key_is_refused_and_kept(tmp_path: Path, content: str) 
     path.write_text(content)
     path.chmod(0o600)
     with pytest.raises(SecretUnavailable, match="hex digits") as caught:
-        FileKeyProvider(path).master_key()
+        FileKeyProvider(path).master_key(make=True)
     assert caught.value.where == str(path)
     assert caught.value.__cause__ is None
     assert path.read_text() == content
@@ -103,18 +105,18 @@ def test_what_is_no_file_is_refused_without_waiting(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo", 0o600)
     for path in (tmp_path / "fifo", tmp_path):
         with pytest.raises(SecretUnavailable):
-            FileKeyProvider(path).master_key()
+            FileKeyProvider(path).master_key(make=True)
 
 
 def test_a_place_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(SecretUnavailable, match="cannot be"):
-        FileKeyProvider(tmp_path / "file" / "k").master_key()
+        FileKeyProvider(tmp_path / "file" / "k").master_key(make=True)
 
 
 def test_a_key_is_not_made_where_none_may_be(tmp_path: Path) -> None:
     with pytest.raises(SecretUnavailable, match="no master key"):
-        FileKeyProvider(tmp_path / "k", create=False).master_key()
+        FileKeyProvider(tmp_path / "k").master_key()
     assert os.listdir(tmp_path) == []
 
 

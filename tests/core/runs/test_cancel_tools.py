@@ -160,6 +160,54 @@ async def test_a_tool_in_a_thread_can_look_at_its_signal(tmp_path: Path) -> None
     assert result.status is RunStatus.CANCELLED
 
 
+async def test_a_thread_that_outlives_its_abort_is_unknown_and_named(tmp_path: Path) -> None:
+    go_on, begun_in, ended_in = threading.Event(), list[bool](), list[bool]()
+
+    @tool(effect="pure")
+    def deaf() -> str:
+        begun_in.append(True)
+        go_on.wait(10)
+        ended_in.append(True)
+        return "too late"
+
+    async with rigged(tmp_path, asks_for("deaf"), deaf) as rig:
+        run = await rig.start()
+        await until(lambda: begun_in)
+        await run.cancel(ABORT)
+        await rig.pass_time(0.15)
+        result, events = await rig.ended(run)
+        assert ended_in == []
+        found = only(events, Tool)
+        assert (found.outcome, found.executed) == (StepOutcome.UNKNOWN, True)
+        assert found.error is not None
+        assert found.error.code == "no_end"
+        assert result.receipt is not None
+        assert result.receipt.left_running == (InFlight("1.3", "tool_started", "deaf"),)
+        go_on.set()
+        await until(lambda: ended_in)
+        assert await rig.events(run) == events
+
+
+async def test_a_thread_past_its_deadline_is_unknown_and_the_run_goes_on(tmp_path: Path) -> None:
+    go_on, begun_in = threading.Event(), list[bool]()
+
+    @tool(effect="pure", deadline=3)
+    def endless() -> str:
+        begun_in.append(True)
+        go_on.wait(10)
+        return "too late"
+
+    turns = [Turn("let me see", calls=[("endless", "{}")]), Turn("without it, then")]
+    async with rigged(tmp_path, turns, endless) as rig:
+        run = await rig.start()
+        await until(lambda: begun_in)
+        await rig.pass_time(3.2, step=0.1)
+        result, events = await rig.ended(run)
+        go_on.set()
+    assert only(events, Tool).outcome is StepOutcome.UNKNOWN
+    assert (result.status, result.text) == (RunStatus.COMPLETED, "without it, then")
+
+
 async def test_side_by_side_tools_end_at_boundaries_of_their_own(tmp_path: Path) -> None:
     first, second, third = (HeldTool(name=f"held{number}") for number in range(3))
     async with rigged(tmp_path, asks_for("held0", "held1", "held2"), first, second, third) as rig:

@@ -9,6 +9,7 @@ import pytest
 
 from core.errors import StoreUnavailable, UsageError
 from core.model import Cancelled, CancelLevel, RunStatus, TerminationReason
+from core.model.codec import to_json
 from core.store import Commit
 from tests.core.runs.rig import faults_of, only, rigged
 from tests.core.store.builders import begin, model_step, request
@@ -30,6 +31,16 @@ async def test_a_run_is_live_until_it_is_closed(tmp_path: Path) -> None:
         await two.cancel(CancelLevel.ABORT)
         await rig.ended(two)
         assert not rig.runtime.live
+
+
+async def test_a_stream_reads_the_same_live_and_from_the_store(tmp_path: Path) -> None:
+    turns = [Turn("let me see", calls=[("held", "{}")]), Turn("done")]
+    held = HeldTool()
+    held.release()
+    async with rigged(tmp_path, turns, held) as rig:
+        _, events = await rig.ended(await rig.start(temperature=0.5))
+        assert rig.published == events
+        assert [to_json(event) for event in rig.published] == [to_json(event) for event in events]
 
 
 async def test_run_returns_what_wait_returns_as_often_as_it_is_asked(tmp_path: Path) -> None:

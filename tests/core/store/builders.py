@@ -36,7 +36,7 @@ RUN = "run-1"
 SPENT = Usage(1, 10, 5, 0.25)
 
 
-def seal(database_id: str) -> Seal:
+def seal(database_id: str, _sealed_by: str | None = None) -> Seal:
     return Chain(b"k" * 32, "k1", database_id).seal
 
 

@@ -13,7 +13,7 @@ from core.store.sqlite._driver import connect
 from tests.core.store.builders import entry, seal
 
 
-def other_seal(database_id: str) -> Seal:
+def other_seal(database_id: str, _sealed_by: str | None) -> Seal:
     return Chain(b"x" * 32, "k2", database_id).seal
 
 

@@ -310,7 +310,7 @@ def test_importing_the_protocols_loads_no_driver() -> None:
 
 
 async def test_a_store_whose_key_cannot_be_had_lets_go_of_everything(tmp_path: Path) -> None:
-    def no_key(_: str) -> Seal:
+    def no_key(*_: object) -> Seal:
         raise SecretUnavailable("There is no master key")
 
     with pytest.raises(SecretUnavailable):

@@ -73,7 +73,7 @@ async def test_a_bad_write_does_not_take_its_neighbours_along(store: SqliteStore
 
 
 async def test_an_error_of_the_seal_reaches_its_own_caller_alone(tmp_path: Path) -> None:
-    def picky(database_id: str) -> Any:
+    def picky(database_id: str, _: str | None) -> Any:
         inner = seal(database_id)
 
         def sealed(previous: bytes | None, seq: int, item: AuditEntry) -> AuditRow:

@@ -29,7 +29,7 @@ class Keys:
     def __init__(self, key: bytes = b"k" * 32) -> None:
         self.key = MasterKey(key)
 
-    def master_key(self) -> MasterKey:
+    def master_key(self, *, make: bool = False) -> MasterKey:
         return self.key
 
 
@@ -37,7 +37,7 @@ class Keys:
 async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
     store = await open_sqlite(
         tmp_path / "v.db",
-        seal=lambda database_id: open_chain(Keys().key, database_id).seal,
+        seal=lambda database_id, _: open_chain(Keys().key, database_id).seal,
         synchronous="normal",
     )
     yield store
@@ -114,7 +114,7 @@ async def test_what_is_known_without_the_value(vault: Vault, clock: FakeClock) -
 
 async def test_listing_needs_no_key(store: SqliteStore, vault: Vault, clock: FakeClock) -> None:
     class NoKeys:
-        def master_key(self) -> MasterKey:
+        def master_key(self, *, make: bool = False) -> MasterKey:
             raise SecretUnavailable("locked")
 
     await vault.set("demo", CANARY, actor="me")
@@ -296,7 +296,7 @@ async def test_the_same_record_is_unreadable_in_another_database(
     await vault.set("demo", CANARY, actor="me")
     (row,) = await store.audit_page(AuditQuery())
     other = await open_sqlite(
-        tmp_path / "other.db", seal=lambda database_id: open_chain(keys.key, database_id).seal
+        tmp_path / "other.db", seal=lambda database_id, _: open_chain(keys.key, database_id).seal
     )
     try:
         await other.put_secret(await stored(store), row_entry(row))
