@@ -58,6 +58,11 @@ class UnknownRun(UsageError):
 
     title = "Unknown run"
 
+    def __init__(self, run_id: str) -> None:
+        super().__init__(
+            "There is no such run", where=run_id, hint="`playground runs list` lists them."
+        )
+
 
 class StoreError(StepbrakeError):
     """The store cannot be used at all: no database, wrong version, unwritable."""
@@ -86,10 +91,22 @@ class AuditUnavailable(StoreUnavailable):
 
 
 class SecretUnavailable(StepbrakeError):
-    """A secret is missing, locked or may not be used here."""
+    """A secret is missing, locked or may not be used here.
+
+    Attributes:
+        code: a stable string that programs match on: ``secret_missing``,
+            ``secret_expired``, ``secret_not_for_host``, ``secret_locked`` (its key cannot be
+            had), ``secret_damaged``; ``secret_unavailable`` if it is none of these.
+    """
 
     title = "Secret unavailable"
     exit_code = EXIT_USAGE
+
+    def __init__(
+        self, what: str, *, code: str = "secret_unavailable", where: str = "", hint: str = ""
+    ) -> None:
+        super().__init__(what, where=where, hint=hint)
+        self.code = code
 
 
 class FilterError(UsageError):
@@ -185,9 +202,21 @@ class RequestCancelled(HttpError):
 
 
 class OAuthFailed(HttpError):
-    """The token leg failed."""
+    """The token leg failed; the call itself was not made.
+
+    Attributes:
+        status: the token endpoint's HTTP status, 0 if there was no answer.
+        error: its ``error`` field if that is one of the known ones, or None.
+    """
 
     title = "OAuth token request failed"
+
+    def __init__(
+        self, what: str, *, code: str, status: int = 0, error: str | None = None, where: str = ""
+    ) -> None:
+        super().__init__(what, code=code, where=where)
+        self.status = status
+        self.error = error
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -12,6 +12,7 @@ from playground.leaving import Leaving
 
 if TYPE_CHECKING:
     from core import Runtime
+    from core.errors import StepbrakeError
 
 _HEADLESS = """\
 The app needs a terminal. Without one:
@@ -53,24 +54,26 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 async def _open(database: str, config: str | None) -> int:
     """Run the app inside the runtime's block: runs outlive the screen, and drain after it."""
+    from core.text import KnownSecrets, MaskedHandler
     from playground.opening import OpeningApp
 
-    with Leaving() as leaving:
-        async with AsyncExitStack() as stack:
+    known = KnownSecrets()
+    async with Leaving() as leaving, AsyncExitStack() as stack:
+        stack.enter_context(MaskedHandler(known, _say))
 
-            async def opener() -> Runtime:
-                import core
+        async def opener() -> Runtime:
+            import core
 
-                runtime = core.open_runtime(database, config=config)
-                return await stack.enter_async_context(runtime)
+            runtime = core.open_runtime(database, config=config, known=known)
+            return await stack.enter_async_context(runtime)
 
-            app = OpeningApp(opener)
-            await leaving.show(app)
-            if app.failure is not None:
-                raise app.failure
-            if app.live:
-                _say("Stopping what is live; what was done is kept.")
-        return leaving.code or app.return_code or 0
+        app = OpeningApp(opener)
+        await leaving.show(app)
+        if app.failure is not None:
+            raise app.failure
+        if app.live:
+            _say("Stopping what is live; what was done is kept.")
+    return leaving.code or app.return_code or 0
 
 
 def _say(text: str) -> None:
@@ -79,13 +82,11 @@ def _say(text: str) -> None:
         sys.stderr.flush()
 
 
-def _explain(error: object) -> None:
-    from core.errors import StepbrakeError
+def _explain(error: StepbrakeError) -> None:
     from core.text import display
 
-    if isinstance(error, StepbrakeError):
-        lines = [f"{error.title}: {error.what}", *filter(None, (error.where, error.hint))]
-        _say(display("\n  ".join(lines)))
+    lines = [f"{error.title}: {error.what}", *filter(None, (error.where, error.hint))]
+    _say(display("\n  ".join(lines)))
 
 
 if __name__ == "__main__":

@@ -122,7 +122,7 @@ class RunSession:
     Attributes:
         view: the state behind the screen.
         ladder: the cancel keys' state.
-        watching: it was found in a list, and its prompt has not been shown yet.
+        watching: it was found in a list, and what it was asked has not been shown yet.
     """
 
     def __init__(
@@ -213,8 +213,9 @@ class RunSession:
         try:
             receipt = await self._runtime.cancel(self.view.run_id, level)
         except StepbrakeError:
-            self.ladder = self.ladder.refused()
-            self.view.refused()
+            self.view.refused(level)
+            self.ladder = self.ladder.refused(self.view.level)
+            self._changed(self, set())
             raise
         self.view.acknowledged(receipt)
         self._changed(self, set())

@@ -13,10 +13,11 @@ from textual.app import App, SystemCommand
 from textual.binding import BindingType
 from textual.filter import LineFilter
 from textual.screen import Screen
+from textual.timer import Timer
 
 from core import Clock, SystemClock
-from playground.commands import APP, RUN, bindings
-from playground.keys import KeyGuard, split_alt
+from playground.commands import APP, HELD, RUN, bindings
+from playground.keys import SETTLE, KeyGuard, LatePress, split_alt
 from playground.safe import ControlFilter, safe_crash, safe_notify
 from playground.widgets.toned import TONES
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from playground.widgets.audit_pane import AuditPane
 
 STYLES = Path(__file__).parent / "styles"
+_HINT_SECONDS = 3.0
 
 
 @runtime_checkable
@@ -63,6 +65,8 @@ class PlaygroundApp(App[None]):
         self.runtime = runtime
         self.clock: Clock = clock or SystemClock()
         self._guard = KeyGuard()
+        self._held: Timer | None = None
+        self._hinted = float("-inf")
         self._run: RunScreen | None = None
         self.add_mode("run", self._run_screen)
         self.add_mode("audit", self._audit_screen)
@@ -91,7 +95,8 @@ class PlaygroundApp(App[None]):
     def _fatal_error(self) -> None:
         # Textual's own would print local variables, and those may be secret.
         if self._exception is not None:
-            self._exit_renderables.append(safe_crash(self._exception))
+            known = self.runtime.known if self.runtime else None
+            self._exit_renderables.append(safe_crash(self._exception, known))
         self._close_messages_no_wait()
 
     @property
@@ -114,12 +119,56 @@ class PlaygroundApp(App[None]):
 
     async def on_event(self, event: events.Event) -> None:
         """Sort out keys that nobody pressed before anything else sees them."""
-        if isinstance(event, events.Key) and not event.is_forwarded:
-            if self._as_escape(event):
+        if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
+            if self._held is not None:
+                self._held.stop()
+                self._held = None
+            if isinstance(event, events.Paste):
+                event = self._guard.paste(event)
+            elif self._as_escape(event) or self._press_late(event):
                 return
-            if self._guard.pasted(event) and not self._typing:
-                return
+            elif self._guard.pasted(event):
+                if not self._typing:
+                    return
+            elif self._guard.in_burst(event):
+                if self._indents(event):
+                    return
+                if self._commands(event):
+                    self._held = self.set_timer(SETTLE, partial(super().on_event, event))
+                    return
         await super().on_event(event)
+
+    def _press_late(self, event: events.Key) -> bool:
+        """Send a cancel key behind the keys before it, where no run is on the screen yet.
+
+        It comes before what other widgets do with keys, so on a busy loop it would overtake
+        the Enter that starts a run, and be lost.
+        """
+        if self._watched:
+            return False
+        for binding in self._bindings.key_to_bindings.get(event.key, ()):
+            if binding.priority and binding.id in {"app.cancel", "app.interrupt"}:
+                source = self.focused or self.screen
+                source.call_later(source.post_message, LatePress(binding.action))
+                return True
+        return False
+
+    async def on_late_press(self, press: LatePress) -> None:
+        """Take a cancel key when its turn has come."""
+        await self.run_action(press.action)
+
+    def _indents(self, event: events.Key) -> bool:
+        """Hand a Tab inside pasted text to the prompt, and to no binding."""
+        prompt = self.focused
+        if event.key != "tab" or prompt is None or prompt.id != "prompt":
+            return False
+        prompt._forward_event(event)
+        return True
+
+    def _commands(self, event: events.Key) -> bool:
+        """Return whether a key is a command of the app's that does more than stop a run."""
+        active = self.active_bindings.get(event.key)
+        return active is not None and active.binding.id in HELD
 
     @property
     def _typing(self) -> bool:
@@ -135,14 +184,22 @@ class PlaygroundApp(App[None]):
         return True
 
     @property
-    def _watching_live(self) -> bool:
+    def _watched(self) -> bool:
+        """Return whether the run on the run screen is live."""
         view = self._run.view if self._run is not None else None
-        return self.live > 0 or (view is not None and view.phase.live)
+        return view is not None and view.phase.live
+
+    @property
+    def _watching_live(self) -> bool:
+        return self.live > 0 or self._watched
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer to cancel only what is live; other screens know what is theirs."""
-        if action == "cancel" and next(iter(self.screen_stack), None) is self._run:
-            return self._watching_live
+        if action == "cancel":
+            base = next(iter(self.screen_stack), None)
+            if base is self._run or not isinstance(base, Cancels):
+                return self._watching_live
+            return base.check_action(action, parameters)
         if action == "field":
             # A field that completes names with Tab keeps it.
             own = self.focused._bindings.key_to_bindings if self.focused is not None else {}
@@ -154,11 +211,18 @@ class PlaygroundApp(App[None]):
     async def action_cancel(self) -> None:
         """Take one press of a cancel key, for the run that the screen is about."""
         for screen in (*reversed(self.screen_stack), self._run):
-            if isinstance(screen, Cancels):
+            if isinstance(screen, Cancels) and (screen is not self._run or self._watched):
                 result = screen.action_cancel()
                 if inspect.isawaitable(result):
                     await result
                 return
+        if self.live:
+            said = "No live run is on the screen. F4 lists them; c cancels one there."
+        else:
+            said = "Nothing is live. Ctrl+Q quits."
+        if self.clock.monotonic() - self._hinted >= _HINT_SECONDS:  # one for a key held down
+            self._hinted = self.clock.monotonic()
+            safe_notify(self, said, timeout=_HINT_SECONDS)
 
     async def action_interrupt(self) -> None:
         """Copy what is selected, else cancel."""
@@ -193,7 +257,7 @@ class PlaygroundApp(App[None]):
         if not self.live:
             self.exit()
         elif not isinstance(self.screen, QuitScreen):
-            self.push_screen(QuitScreen(self.live), self._answered)
+            self.push_screen(QuitScreen(lambda: self.live), self._answered)
 
     def _answered(self, leave: bool | None) -> None:
         if leave:
@@ -211,15 +275,15 @@ class PlaygroundApp(App[None]):
 
     # What other screens ask for -------------------------------------------------------
 
-    async def _watch(self, run_id: str) -> None:
+    async def _watch(self, run_id: str, step: str | None = None) -> None:
         await self.switch_mode("run")
-        self.run_screen.attach(run_id)
+        self.run_screen.attach(run_id, step)
 
     # By name and not with ``on``: the classes load with their screens.
 
     async def on_audit_pane_run_selected(self, event: AuditPane.RunSelected) -> None:
-        """Watch the run that an audit row belongs to."""
-        await self._watch(event.run_id)
+        """Watch the run that an audit row belongs to, at its step."""
+        await self._watch(event.run_id, event.step)
 
     async def on_runs_screen_attach_run(self, event: RunsScreen.AttachRun) -> None:
         """Watch a run of the list."""

@@ -198,6 +198,12 @@ RUNS = (
 
 COMMANDS = (*APP, *RUN)
 
+HELD = frozenset(command.id for command in COMMANDS) - {
+    *("app.cancel", "app.interrupt", "app.escape"),
+    *("app.next", "app.previous"),
+}
+"""Ids of the commands that wait a moment if their key came with pasted text."""
+
 
 def bindings(commands: tuple[Command, ...]) -> list[BindingType]:
     """Return the key bindings of some commands."""

@@ -36,7 +36,7 @@ class Leaving:
         self._app: PlaygroundApp | None = None
         self._aborting: asyncio.Task[None] | None = None
 
-    def __enter__(self) -> Self:
+    async def __aenter__(self) -> Self:
         loop = asyncio.get_running_loop()
         for number in _LEAVE:
             loop.add_signal_handler(number, self._leave, number)
@@ -45,7 +45,7 @@ class Leaving:
         self._excepthook, threading.excepthook = threading.excepthook, self._thread_died
         return self
 
-    def __exit__(
+    async def __aexit__(
         self,
         kind: type[BaseException] | None,
         error: BaseException | None,
@@ -54,6 +54,8 @@ class Leaving:
         threading.excepthook = self._excepthook
         for number in (*_LEAVE, signal.SIGINT):
             self._loop.remove_signal_handler(number)
+        if self._aborting is not None:
+            await self._aborting
 
     async def show(self, app: PlaygroundApp) -> None:
         """Run the app, unless a signal came before it could begin."""
@@ -101,7 +103,7 @@ class Leaving:
 
     def _abort(self) -> None:
         """Cut what is still in flight: the person has said it twice."""
-        if self._app is not None and self._aborting is None:
+        if self._app is not None and self._app.live and self._aborting is None:
             self._aborting = asyncio.get_running_loop().create_task(self._abort_all(self._app))
 
     async def _abort_all(self, app: PlaygroundApp) -> None:

@@ -10,6 +10,7 @@ import gc
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, cast
 
+from textual import events
 from textual.app import ComposeResult
 from textual.screen import Screen
 
@@ -42,7 +43,7 @@ class OpeningScreen(Screen[None]):
 class OpeningApp(PlaygroundApp):
     """A ``PlaygroundApp`` whose runtime is still to come.
 
-    Keys wait in the app's queue meanwhile and go to the run screen.
+    Keys that come meanwhile go to the run screen.
 
     Args:
         opener: opens the runtime; called once, after the first paint.
@@ -58,12 +59,20 @@ class OpeningApp(PlaygroundApp):
         super().__init__(cast("Runtime", None))
         self._opener = opener
         self.failure: Exception | None = None
+        self._early: list[events.Event] | None = []
         self.add_mode("opening", OpeningScreen)
 
     def on_mount(self) -> None:
         """Open the runtime when the first picture is out."""
         # In the app's own queue, so that keys and signals wait behind it.
         self.call_after_refresh(self.call_later, self._open)
+
+    async def on_event(self, event: events.Event) -> None:
+        """Keep keys for the screen that is to come."""
+        if self._early is not None and isinstance(event, events.Key | events.Paste):
+            self._early.append(event)
+        else:
+            await super().on_event(event)
 
     async def _open(self) -> None:
         try:
@@ -78,4 +87,7 @@ class OpeningApp(PlaygroundApp):
         await self.switch_mode("run")
         # At once, and not by way of the queue: the keys that waited come next.
         self.run_screen.set_focus(self.run_screen.form.prompt)
+        early, self._early = self._early or [], None
+        for event in early:
+            await self.on_event(event)
         self.call_after_refresh(settle_heap)

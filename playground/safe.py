@@ -26,7 +26,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Static
 
-from core.text import display, redact
+from core.text import KnownSecrets, display, redact
 from core.text import line as one_line
 
 Part = str | tuple[str, str]
@@ -184,9 +184,12 @@ def safe_row(pieces: Iterable[tuple[str, Style | None]], width: int) -> Strip:
     return Strip([Segment(text, style) for text, style in pieces]).adjust_cell_length(width)
 
 
-def safe_crash(error: BaseException) -> Text:
-    """Return a traceback to print after the screen is gone: no locals, no secret shapes."""
-    return Text(display(redact("".join(traceback.format_exception(error)))), no_wrap=True)
+def safe_crash(error: BaseException, known: KnownSecrets | None = None) -> Text:
+    """Return a traceback to print after the screen is gone: no locals, no secrets."""
+    text = "".join(traceback.format_exception(error))
+    if known is not None:
+        text = known.mask(text)
+    return Text(display(redact(text)), no_wrap=True)
 
 
 class ControlFilter(LineFilter):

@@ -5,6 +5,11 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.store import AuditQuery
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -28,7 +33,7 @@ def test_every_picture_is_there() -> None:
 
 
 def test_the_embedding_example_runs_as_it_stands(tmp_path: Path) -> None:
-    (code,) = blocks("python")
+    code = blocks("python")[0]
     (tmp_path / "example.py").write_text(code, encoding="utf-8")
     run = subprocess.run(
         [sys.executable, "-P", "example.py"],
@@ -44,10 +49,30 @@ def test_the_embedding_example_runs_as_it_stands(tmp_path: Path) -> None:
     assert run.stderr == ""
 
 
+async def test_the_sdk_example_sends_through_the_audited_client(tmp_path: Path) -> None:
+    import httpx
+    import openai
+
+    import core
+
+    code = blocks("python")[1]
+    async with core.open_runtime(tmp_path / "x.db") as rt:
+        await rt.secrets.set("openai", "sk-example-1234", hosts=("api.openai.com",), actor="me")
+        names: dict[str, Any] = {"core": core, "httpx": httpx, "openai": openai, "rt": rt}
+        exec(code, names)
+        sdk = names["sdk"].with_options(base_url="https://127.0.0.1:9/v1", max_retries=0)
+        with pytest.raises(openai.APIConnectionError):
+            await sdk.models.list()
+        row = (await rt.audit.page(AuditQuery()))[0]
+        await sdk.close()
+    # It is bound to another host: refused before the secret was read, and on record.
+    assert (row.action.value, row.success, row.credential) == ("http_call", False, "openai")
+
+
 def test_the_commands_run_as_they_stand(tmp_path: Path) -> None:
     lines = [line for block in blocks("console") for line in block.splitlines()]
     commands = [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
-    (config,) = blocks("toml")
+    config = "\n".join(blocks("toml"))
     (tmp_path / "config.toml").write_text(config, encoding="utf-8")
     (tmp_path / "key.txt").write_text("sk-example-1234\n", encoding="utf-8")
     bin_folder = Path(sys.executable).parent

@@ -15,7 +15,7 @@ from core.errors import RequestCancelled, StepbrakeError
 from core.model.events import StepError
 from core.model.messages import Message, ModelResponse, ToolCall
 from core.model.words import Effect, StepOutcome, TerminationReason
-from core.tools.base import DEADLINE_S, Tool, ToolError
+from core.tools.base import DEADLINE_S, Tool, ToolError, bound_result
 
 
 async def run_loop(plan: Plan, hook: StepHook) -> LoopResult:
@@ -79,7 +79,7 @@ _Group = list[tuple[ToolCall, Tool | ToolError]]
 
 
 def _side_by_side(plan: Plan, calls: Sequence[ToolCall]) -> list[_Group]:
-    """Group neighbours that may run at the same time: pure ones do, others run alone."""
+    """Group neighbours that may run at the same time: pure ones, unless the tool says no."""
     groups: list[_Group] = []
     open_group = False
     for call in calls:
@@ -87,11 +87,11 @@ def _side_by_side(plan: Plan, calls: Sequence[ToolCall]) -> list[_Group]:
             found: Tool | ToolError = plan.tools.find(call.name)
         except ToolError as error:
             found = error
-        pure = isinstance(found, ToolError) or found.effect is Effect.PURE
-        if not (pure and open_group):
+        sociable = isinstance(found, ToolError) or (found.effect is Effect.PURE and not found.alone)
+        if not (sociable and open_group):
             groups.append([])
         groups[-1].append((call, found))
-        open_group = pure
+        open_group = sociable
     return groups
 
 
@@ -120,7 +120,7 @@ def failed(error: BaseException, *, executed: bool) -> ToolReply:
     """
     if isinstance(error, StepbrakeError):
         code = getattr(error, "code", type(error).__name__)
-        message = error.what
+        message = bound_result(error.what)
     else:
         code = "tool_raised"
         message = f"The tool raised {type(error).__name__}."

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -14,7 +15,10 @@ from core.audit._encoding import StoredRow, encode
 KEY_ID = 14
 MAC = 15
 
-# What encoding raises on values that no sealed row has; KeyError: an unknown key.
+_KEY_ID = re.compile(r"[0-9a-z]{1,64}")
+_MAX_UNKNOWN = 1_000
+
+# What encoding raises on values that no sealed row has.
 _NOT_SEALED = (ValueError, TypeError, AttributeError, KeyError, struct.error)
 
 
@@ -105,15 +109,20 @@ class Prover:
     """Recomputes the macs of stored rows.
 
     Args:
-        keys: the chain keys by their ids.
+        find: returns what computes the macs of a key, by its id; None: no such key.
+        expected: ids of the keys that rows are likely to name.
     """
 
-    def __init__(self, keys: Mapping[str, Mac]) -> None:
-        self._keys = keys
+    def __init__(self, find: Callable[[str], Mac | None], expected: Iterable[str] = ()) -> None:
+        self._find = find
+        self._keys: dict[str, Mac] = {}
+        self._unknown: set[str] = set()
+        for key_id in expected:
+            self._key(key_id)
 
     def knows(self, row: StoredRow) -> bool:
         """Return whether the key that ``row`` names is there."""
-        return row[KEY_ID] in self._keys
+        return self._key(row[KEY_ID]) is not None
 
     def follow(
         self, rows: Iterator[StoredRow], previous: bytes
@@ -126,6 +135,8 @@ class Prover:
         keys, count = self._keys, 0
         for row in rows:
             try:
+                if row[KEY_ID] not in keys and not self.knows(row):
+                    return count, previous, row
                 mac = keys[row[KEY_ID]](encode(previous, count + 1, row))
             except _NOT_SEALED:
                 return count, previous, row
@@ -140,7 +151,7 @@ class Prover:
 
         None: no sealed row can have that content, or its key is unknown.
         """
-        key = self._keys.get(row[KEY_ID])
+        key = self._key(row[KEY_ID])
         if key is None:
             return None
         try:
@@ -159,3 +170,16 @@ class Prover:
             self.verifies((*row[:KEY_ID], key_id, row[MAC]), previous, number)
             for key_id in self._keys
         )
+
+    def _key(self, key_id: Any) -> Mac | None:
+        # A table that was altered may hold anything, and much of it.
+        if not isinstance(key_id, str) or not _KEY_ID.fullmatch(key_id):
+            return None
+        key = self._keys.get(key_id)
+        if key is None and key_id not in self._unknown:
+            key = self._find(key_id)
+            if key is not None:
+                self._keys[key_id] = key
+            elif len(self._unknown) < _MAX_UNKNOWN:
+                self._unknown.add(key_id)
+        return key

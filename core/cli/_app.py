@@ -22,6 +22,7 @@ from core.errors import (
     StepbrakeError,
     UsageError,
 )
+from core.text import KnownSecrets, MaskedHandler
 
 _PROGRAM = "playground"
 _EVERYWHERE = (
@@ -41,9 +42,11 @@ def run_command_line(argv: list[str]) -> int:
         _report(out, error)
         out.close()
         return error.exit_code
-    out = Output(as_json=options.json)
+    known = KnownSecrets()
+    out = Output(as_json=options.json, mask=known.mask)
     try:
-        code = _guarded(rest, Session(options, out))
+        with MaskedHandler(known, out.note):
+            code = _guarded(rest, Session(options, out, known))
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     # Whoever interrupts this gives up the rest of the output, not how the command ended.
@@ -160,12 +163,12 @@ def _report_unexpected(out: Output, error: Exception) -> None:
     if os.environ.get("PLAYGROUND_DEBUG") == "1":
         import traceback
 
-        out.note(redact("".join(traceback.format_exception(error))))
+        out.note(redact(out.mask("".join(traceback.format_exception(error)))))
     first_line = next(iter(str(error).splitlines()), "")
     _report(
         out,
         StepbrakeError(
-            f"{type(error).__name__}: {redact(first_line)[:200]}".rstrip(": "),
+            f"{type(error).__name__}: {redact(out.mask(first_line))[:200]}".rstrip(": "),
             hint="This is a bug. PLAYGROUND_DEBUG=1 shows where it happened.",
         ),
     )

@@ -5,13 +5,19 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from core.cli._session import Session
 from core.errors import StepbrakeError
+
+if TYPE_CHECKING:
+    from core.keys import KeyProvider
+    from core.store import SqliteStore
+    from core.vault import SecretInfo
 
 OK: Literal["ok"] = "ok"
 WARN: Literal["warn"] = "warn"
@@ -44,6 +50,7 @@ def run_checks(current: Session) -> Iterator[Check]:
         "config": _config,
         "key": _key,
         "database": _database,
+        "secrets": _secrets,
         "audit": _audit,
         "demo": _demo,
         "terminal": _terminal,
@@ -97,14 +104,17 @@ def _config(current: Session) -> Check:
 
 def _key(current: Session) -> Check:
     from core.config import database_path
-    from core.keys import FileKeyProvider
+    from core.keys import EnvironmentKeyProvider
 
-    provider = FileKeyProvider()
-    detail = f"{provider.path}: made on first use"
-    if provider.path.exists():
-        detail = f"{provider.path}: key {provider.master_key().key_id}, mode 0600"
+    keys = current.keys()
+    path: Path | None = getattr(keys, "path", None)
+    if keys.present or isinstance(keys, EnvironmentKeyProvider):
+        mode = "" if path is None else ", mode 0600"
+        detail = f"{keys.place}: key {keys.master_key().key_id}{mode}"
+    else:
+        detail = f"{keys.place}: made on first use"
     database = Path(database_path(current.options.db))
-    if provider.path.resolve().parent == database.resolve().parent:
+    if path is not None and path.resolve().parent == database.resolve().parent:
         hint = "Whoever copies the database's folder has both: set PLAYGROUND_KEY_FILE."
         return Check("key", WARN, f"{detail}, beside the database", hint)
     return Check("key", OK, detail)
@@ -118,33 +128,73 @@ def _database(current: Session) -> Check:
             detail = f"{path}: no file can be made in {folder}"
             return Check("database", FAIL, detail, "Choose another place with --db.")
         return Check("database", OK, f"{path}: made on first use")
-    found = asyncio.run(_quick_check(path))
+    found, notices = asyncio.run(_quick_check(path, current.keys()))
     if found:
         return Check(
             "database", FAIL, f"{path}: {'; '.join(found)}", "Restore the database from a copy."
         )
+    if notices:
+        return Check("database", WARN, f"{path}: intact", " ".join(notices))
     return Check("database", OK, f"{path}: intact")
 
 
-async def _quick_check(path: Path) -> list[str]:
-    from core.audit import open_chain
-    from core.keys import FileKeyProvider
-    from core.store import open_sqlite
+async def _quick_check(path: Path, keys: KeyProvider) -> tuple[list[str], tuple[str, ...]]:
+    async with _store(path, keys) as store:
+        return await store.check(), store.notices
 
-    keys = FileKeyProvider()
-    store = await open_sqlite(path, seal=lambda name, _: open_chain(keys.master_key(), name).seal)
+
+@asynccontextmanager
+async def _store(path: Path, keys: KeyProvider) -> AsyncIterator[SqliteStore]:
+    """Open the database; unlike elsewhere no key is made."""
+    from core.audit import open_chain
+    from core.store import Seal, open_sqlite
+
+    def seal_for(database_id: str, sealed_by: str | None) -> Seal:
+        key = None if sealed_by is None else keys.find(sealed_by)
+        return open_chain(key or keys.master_key(), database_id).seal
+
+    store = await open_sqlite(path, seal=seal_for)
     try:
-        return await store.check()
+        yield store
     finally:
         await store.close()
 
 
+def _secrets(current: Session) -> Check:
+    from core.clock import SystemClock
+
+    path, keys = Path(current.database), current.keys()
+    if not path.exists():
+        return Check("secrets", OK, "none yet")
+    secrets, sealed_by = asyncio.run(_vault_facts(path, keys))
+    in_use = keys.master_key().key_id
+    if sealed_by not in (None, in_use):
+        detail = f"under key {sealed_by}, the one in use is {in_use}"
+        return Check("secrets", WARN, detail, "Run `playground secret rotate-key` to finish.")
+    now_us = SystemClock().now_us()
+    ends = {info.credential.name: info.credential.expires_us for info in secrets}
+    expired = [name for name, end in ends.items() if end is not None and end <= now_us]
+    if expired:
+        detail = f"{len(expired)} of {len(ends)} expired: {', '.join(expired)}"
+        return Check("secrets", WARN, detail, "`playground secret set` with new values.")
+    return Check("secrets", OK, f"{len(ends)}, none expired")
+
+
+async def _vault_facts(path: Path, keys: KeyProvider) -> tuple[tuple[SecretInfo, ...], str | None]:
+    from core.clock import SystemClock
+    from core.vault import Vault
+
+    async with _store(path, keys) as store:
+        vault = Vault(store, keys, SystemClock())
+        return await vault.list(), await vault.key_in_use()
+
+
 def _audit(current: Session) -> Check:
-    from core.audit import verify
+    from core.audit import verify_log
 
     if not Path(current.database).exists():
         return Check("audit", OK, "no rows yet")
-    result = verify(current.database)
+    result = verify_log(current.database, current.keys())
     if result.ok:
         return Check("audit", OK, f"{result.rows} rows, chain intact")
     first = result.findings[0]

@@ -15,6 +15,7 @@ import queue
 import select
 import sys
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal, TextIO
@@ -49,10 +50,12 @@ class Output:
 
     Args:
         as_json: whether records are what the reader wants.
+        mask: takes known secrets out of what goes to stderr.
     """
 
-    def __init__(self, *, as_json: bool) -> None:
+    def __init__(self, *, as_json: bool, mask: Callable[[str], str] = str) -> None:
         self.as_json = as_json
+        self.mask = mask
         self._queue: queue.SimpleQueue[tuple[_Name, str] | _Mark | None] = queue.SimpleQueue()
         self._broken: dict[_Name, OSError] = {}
         self._mid_line = False
@@ -108,11 +111,14 @@ class Output:
         start = ""
         if self._mid_line and self._shared:
             start, self._mid_line = "\n", False
-        self._queue.put(("stderr", f"{start}{display(text)}\n"))
+        self._queue.put(("stderr", f"{start}{display(self.mask(text))}\n"))
 
     def error(self, value: dict[str, Any]) -> None:
         """Write one JSON object as a line of ASCII to stderr."""
-        self._queue.put(("stderr", to_line(value)))
+        masked = {
+            name: self.mask(item) if isinstance(item, str) else item for name, item in value.items()
+        }
+        self._queue.put(("stderr", to_line(masked)))
 
     async def room(self) -> None:
         """Wait while more is waiting to be written than a reader may lag behind."""

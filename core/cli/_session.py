@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import typer
 
 from core.cli._globals import Globals
 from core.cli._output import Output
+from core.text import KnownSecrets
 
 if TYPE_CHECKING:
-    from core.runtime import Runtime
+    from core.runtime import OwnKeyProvider, Runtime
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,7 @@ class Session:
 
     options: Globals
     out: Output
+    known: KnownSecrets = field(default_factory=KnownSecrets)
 
     @property
     def database(self) -> str:
@@ -35,12 +37,25 @@ class Session:
 
         return str(database_file(database_path(self.options.db)))
 
+    def keys(self) -> OwnKeyProvider:
+        """Return where the master key comes from.
+
+        Raises:
+            ConfigError: the configuration is invalid.
+        """
+        from core.config import load_config
+        from core.runtime import key_provider
+
+        return key_provider(load_config(self.options.config))
+
     @asynccontextmanager
     async def runtime(self) -> AsyncIterator[Runtime]:
         """Open the runtime, and tell the person what it has to say."""
         from core.runtime import open_runtime
 
-        async with open_runtime(self.database, config=self.options.config) as runtime:
+        async with open_runtime(
+            self.database, config=self.options.config, known=self.known
+        ) as runtime:
             for notice in runtime.notices:
                 self.out.note(f"note: {notice}")
             yield runtime

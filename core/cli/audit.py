@@ -64,10 +64,10 @@ def _show(
 @app.command("verify")
 def _verify(context: typer.Context) -> int:
     """Check every row of the log against its chain. Exit code 5: it was tampered with."""
-    from core.audit import verify
+    from core.audit import verify_log
 
     current = session(context)
-    result = verify(current.database)
+    result = verify_log(current.database, current.keys())
     findings = [{"reason": str(item.reason), "seq": item.seq} for item in result.findings]
     if current.out.as_json:
         current.out.record({"ok": result.ok, "rows": result.rows, "findings": findings})

@@ -112,9 +112,8 @@ async def _print_events(current: Session, run_id: str) -> int:
 
 
 async def _follow_run(current: Session, run_id: str, after: int) -> int:
-    from core.cli._follow import exit_code, follow, terminal_exit_code
+    from core.cli._follow import follow, terminal_exit_code
     from core.cli._signals import signals
-    from core.model import Outcome
 
     detach = asyncio.Event()
     with signals(lambda _: detach.set()):
@@ -130,9 +129,10 @@ async def _follow_run(current: Session, run_id: str, after: int) -> int:
                     last = following.result()
                     if last is not None:
                         return terminal_exit_code(last)
-                    # Everything there is lies before --after: the row knows how it ended.
-                    row = await runtime.status(run_id)
-                    return exit_code(Outcome(row.status.value), row.termination_reason, None)
+                    # Everything there is lies before --after, its end too.
+                    async with runtime.events(run_id) as whole:
+                        ended = [event async for event in whole][-1]
+                    return terminal_exit_code(ended)
                 following.cancel()
                 await asyncio.wait({following})
     current.out.abandon()

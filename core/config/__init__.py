@@ -20,24 +20,40 @@ from core.config._allow import AllowList
 from core.config._hosts import canonical_host, parse_address
 from core.config._load import load_config
 from core.config._names import (
+    field_fault,
+    is_body_field,
     is_header_name,
     is_header_value,
     is_reserved_header,
     is_secret_name,
 )
 from core.config._paths import config_folder, config_path, database_path, default_database
-from core.config._types import Config, CredentialEntry, ModelEntry
+from core.config._types import (
+    DEFAULT_FIELDS,
+    Config,
+    CredentialEntry,
+    KeysEntry,
+    ModelEntry,
+    OAuthEntry,
+    Placement,
+)
 
 __all__ = [
+    "DEFAULT_FIELDS",
     "AllowList",
     "Config",
     "CredentialEntry",
+    "KeysEntry",
     "ModelEntry",
+    "OAuthEntry",
+    "Placement",
     "canonical_host",
     "config_folder",
     "config_path",
     "database_path",
     "default_database",
+    "field_fault",
+    "is_body_field",
     "is_header_name",
     "is_header_value",
     "is_reserved_header",

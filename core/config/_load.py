@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _LARGEST = 1_000_000
 _TYPE_NAMES = {
     "string_type": "text in quotes",
+    "int_type": "a whole number",
     "list_type": "a list",
     "dict_type": "a table",
     "model_type": "a table",
@@ -143,10 +144,16 @@ def _check(file: Path, text: str, content: dict[str, Any]) -> Config:
                     placement=entry.placement,
                     field=entry.field,
                     hosts=tuple(entry.hosts),
+                    username=entry.username,
+                    tools=None if entry.tools is None else tuple(entry.tools),
+                    expires_us=entry.expires,
+                    body_fields=tuple(entry.body_fields.items()),
+                    oauth=None if entry.oauth is None else entry.oauth.entry(),
                 )
                 for name, entry in valid.credentials.items()
             }
         ),
+        keys=valid.keys.entry(),
         path=file,
     )
 
@@ -170,6 +177,8 @@ def _invalid(file: Path, text: str, error: ValidationError) -> ConfigError:
 def _path(details: ErrorDetails) -> tuple[str, ...]:
     # What is missing has no line: its table has. List indexes and "[key]" have none either.
     loc = details["loc"][:-1] if details["type"] == "missing" else details["loc"]
+    error = details.get("ctx", {}).get("error")
+    loc = (*loc, *getattr(error, "keys", ()))
     return tuple(part for part in loc if isinstance(part, str) and part != "[key]")
 
 

@@ -20,6 +20,9 @@ from core.demo._weather import CITIES, city_in, forecast
 DEFAULT_SCENE = "weather"
 SLOW_COUNT_SECONDS = 10
 
+# Seconds that the token endpoint takes, at pace 1: long enough to be stopped in.
+TOKEN_SECONDS = 2.0
+
 _UNHURRIED = 40.0
 
 
@@ -223,6 +226,13 @@ def _thinking(conversation: Conversation) -> Reaction:
     )
 
 
+def _oauth(_: Conversation) -> Reaction:
+    return _say(
+        "You asked for an access token first, then for this answer: two calls with a credential, "
+        "two rows in the audit log."
+    )
+
+
 _SCRIPTS: dict[str, Callable[[Conversation], Reaction]] = {
     "weather": _weather,
     "essay": _essay,
@@ -235,6 +245,7 @@ _SCRIPTS: dict[str, Callable[[Conversation], Reaction]] = {
     "malformed": _malformed,
     "hostile": _hostile_scene,
     "thinking": _thinking,
+    "oauth": _oauth,
 }
 
 SCENES: Mapping[str, str] = MappingProxyType(
@@ -250,6 +261,7 @@ SCENES: Mapping[str, str] = MappingProxyType(
         "malformed": "asks for tools wrongly, twice, then properly",
         "hostile": "text and tool output that attack the terminal, and a line of 5 MB",
         "thinking": "thinks before it answers",
+        "oauth": "asks for an access token first, which takes its time",
     }
 )
 """Each scene's name and one line about it, in the order to show them."""

@@ -8,20 +8,27 @@ import time
 from collections import OrderedDict, deque
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, parse_qsl, urlsplit
 
 from core.demo import _hostile
 from core.demo._chat import BadRequest, ChatRequest, Completion
 from core.demo._http import HttpConnection, Incoming
 from core.demo._pace import Pacer
 from core.demo._weather import CITIES, forecast
-from core.demo.scenes import Answer, Fault, react
+from core.demo.scenes import TOKEN_SECONDS, Answer, Fault, react
 from core.errors import UsageError
 
 MAX_RECORDS = 100_000
 MAX_RUNS = 10_000
 # Any: processes with databases of their own can share the server.
-_ANY_DEMO_CREDENTIAL = b"Bearer demo-"
+_ANY_DEMO_SECRET = "demo-"  # noqa: S105 - a prefix
+_ACCESS_TOKEN = "demo-access-token"  # noqa: S105 - opens nothing but the demo
+_PATHS = {
+    "/v1/chat/completions": "POST",
+    "/oauth/token": "POST",
+    "/api/forecast": "GET",
+    "/api/hostile": "GET",
+}
 
 
 @dataclass(slots=True)
@@ -113,16 +120,15 @@ class DemoServer:
         if path == "/_stats":
             await connection.answer_json(200, self.stats())
             return
-        known = {"/v1/chat/completions": "POST", "/api/forecast": "GET", "/api/hostile": "GET"}
-        if path not in known:
+        if path not in _PATHS:
             await connection.answer_json(404, _error("not_found", "No such path"))
             return
-        if incoming.method != known[path]:
-            error = _error("method_not_allowed", f"Use {known[path]}")
-            await connection.answer_json(405, error, headers={"Allow": known[path]})
+        if incoming.method != _PATHS[path]:
+            error = _error("method_not_allowed", f"Use {_PATHS[path]}")
+            await connection.answer_json(405, error, headers={"Allow": _PATHS[path]})
             return
         record = _Record(
-            kind="model" if known[path] == "POST" else "api",
+            kind="model" if path.startswith("/v1/") else "api",
             scene=None,
             run_id=incoming.headers.get("x-run-id"),
             at_ns=time.monotonic_ns(),
@@ -131,6 +137,8 @@ class DemoServer:
         connection.on_lost = record.disconnected
         if record.kind == "model":
             await self._answer_chat(incoming, connection, record)
+        elif path == "/oauth/token":
+            await self._answer_token(incoming, connection, record)
         else:
             await self._answer_api(incoming, connection)
         connection.on_lost = None
@@ -146,6 +154,10 @@ class DemoServer:
             await connection.answer_json(error.status, _error(kind, str(error)))
             return
         record.scene = request.scene
+        if request.scene == "oauth" and _bearer(incoming) != _ACCESS_TOKEN:
+            wrong = _error("invalid_token", "This scene asks for an access token")
+            await connection.answer_json(401, wrong)
+            return
         host = incoming.headers.get("host") or f"{self._host}:{self._port}"
         attempt = self._count_attempt(request.scene, record.run_id or "")
         reaction = react(
@@ -191,9 +203,23 @@ class DemoServer:
             fault.status, _error(fault.kind, fault.message), headers=headers
         )
 
+    async def _answer_token(
+        self, incoming: Incoming, connection: HttpConnection, record: _Record
+    ) -> None:
+        """Grant a token for any demo secret (RFC 6749, section 4.4)."""
+        record.scene = "oauth"
+        await asyncio.sleep(TOKEN_SECONDS * self._pace)
+        fields = dict(parse_qsl(incoming.body.decode("ascii", "replace")))
+        if fields.get("grant_type") != "client_credentials":
+            await connection.answer_json(400, {"error": "unsupported_grant_type"})
+        elif not fields.get("client_secret", "").startswith(_ANY_DEMO_SECRET):
+            await connection.answer_json(401, {"error": "invalid_client"})
+        else:
+            token = {"access_token": _ACCESS_TOKEN, "token_type": "Bearer", "expires_in": 3600}
+            await connection.answer_json(200, token, headers={"Cache-Control": "no-store"})
+
     async def _answer_api(self, incoming: Incoming, connection: HttpConnection) -> None:
-        given = incoming.headers.get("authorization", "").encode("latin-1", "replace")
-        if not given.startswith(_ANY_DEMO_CREDENTIAL):
+        if not _bearer(incoming).startswith(_ANY_DEMO_SECRET):
             error = _error("unauthorized", "This API asks for the demo credential")
             headers = {"WWW-Authenticate": "Bearer"}
             await connection.answer_json(401, error, headers=headers)
@@ -214,6 +240,11 @@ class DemoServer:
         if len(self._attempts) > MAX_RUNS:
             self._attempts.popitem(last=False)
         return count
+
+
+def _bearer(incoming: Incoming) -> str:
+    scheme, _, token = incoming.headers.get("authorization", "").partition(" ")
+    return token if scheme == "Bearer" else ""
 
 
 def _error(kind: str, message: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from core.http._client import VaultHttpClient
     from core.http._context import CallContext, CallRecord
     from core.http._messages import Request, Response
-    from core.http._outcomes import Ending, UnrecordedCall
+    from core.http._outcomes import Ending
     from core.http._ports import (
         AuditSink,
         CancellableHttpClient,
@@ -57,7 +57,6 @@ _HOMES = {
     "ThreadResolver": "core.http.resolver",
     "Transfer": "core.http._seam",
     "Transport": "core.http._seam",
-    "UnrecordedCall": "core.http._outcomes",
     "Url": "core.http._url",
     "VaultHttpClient": "core.http._client",
     "WireRequest": "core.http._seam",
@@ -89,7 +88,6 @@ __all__ = [
     "ThreadResolver",
     "Transfer",
     "Transport",
-    "UnrecordedCall",
     "Url",
     "VaultHttpClient",
     "WireRequest",

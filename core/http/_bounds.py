@@ -34,11 +34,13 @@ class Bounds:
     silence: float | None = 60.0
     body_bytes: int | None = 16 * 1024 * 1024
 
-    def belt(self, elapsed: float) -> Belt:
-        """Return the transport's own bounds, one second above what is left."""
-        return Belt(
-            connect_ms=_milliseconds(self.connect, 0.0), total_ms=_milliseconds(self.total, elapsed)
-        )
+
+def belt_above(bounds: Bounds, elapsed: float) -> Belt:
+    """Return the transport's own bounds, one second above what is left."""
+    return Belt(
+        connect_ms=_milliseconds(bounds.connect, 0.0),
+        total_ms=_milliseconds(bounds.total, elapsed),
+    )
 
 
 def _milliseconds(limit: float | None, elapsed: float) -> int:
@@ -59,20 +61,14 @@ class Watchdog:
     """One timer for all bounds of a call, re-armed only when it fires."""
 
     __slots__ = (
-        "_clock", "_ends", "_expired", "_held", "_limits", "_phase", "_since", "_start",
+        "_bounds", "_clock", "_ends", "_expired", "_held", "_phase", "_since", "_start",
         "_timer", "_timer_at",
     )  # fmt: skip
 
     def __init__(self, clock: Clock, bounds: Bounds, expired: Callable[[Ending], None]) -> None:
         self._clock = clock
         self._expired = expired
-        self._limits = {
-            Phase.GATES: None,
-            Phase.LOOKUP: bounds.connect,
-            Phase.CONNECT: bounds.connect,
-            Phase.FIRST_BYTE: bounds.first_byte,
-            Phase.BODY: bounds.silence,
-        }
+        self._bounds = bounds
         self._start = self._since = clock.monotonic()
         self._ends = None if bounds.total is None else self._start + bounds.total
         self._phase = Phase.GATES
@@ -111,11 +107,22 @@ class Watchdog:
             self._timer = None
 
     def _due(self) -> float | None:
-        limit = None if self._held else self._limits[self._phase]
+        limit = None if self._held else self._limit()
         phase_ends = None if limit is None else self._since + limit
         if phase_ends is None or self._ends is None:
             return self._ends if phase_ends is None else phase_ends
         return min(phase_ends, self._ends)
+
+    def _limit(self) -> float | None:
+        match self._phase:
+            case Phase.GATES:
+                return None
+            case Phase.LOOKUP | Phase.CONNECT:
+                return self._bounds.connect
+            case Phase.FIRST_BYTE:
+                return self._bounds.first_byte
+            case Phase.BODY:
+                return self._bounds.silence
 
     def _arm(self, now: float) -> None:
         due = self._due()

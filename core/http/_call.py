@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -12,19 +12,27 @@ from core.clock import Clock
 from core.http._addresses import AddressPolicy
 from core.http._body import BodyBuffer
 from core.http._bounds import Bounds, Phase, Watchdog
-from core.http._context import CallContext, CallRecord
-from core.http._gates import known_method
+from core.http._context import CallContext
+from core.http._entries import entry_of, record_of
 from core.http._messages import Request
-from core.http._outcomes import Ending, UnrecordedCall
-from core.http._ports import AuditSink, CancellationSignal, Resolver, SecretReader
+from core.http._oauth import TokenSource
+from core.http._oauth_answer import TokenAnswer
+from core.http._outcomes import Ending
+from core.http._ports import CancellationSignal, Resolver, SecretReader
 from core.http._rows import Row, RowKeeper, outlast
 from core.http._seam import Fault, Transfer, Transport
 from core.http._url import Url
 from core.ids import Ids
-from core.model import AuditEntry
 from core.vault import Credential
 
 T = TypeVar("T")
+
+# Ends of a token request in which nothing was done: the row of the call that waited says so.
+_WAITING_CALLS = (
+    Ending.CANCELLED_BEFORE_SEND,
+    Ending.SECRET_UNAVAILABLE,
+    Ending.AUDIT_UNAVAILABLE,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,31 +40,37 @@ class Wiring:
     """What a client and its clones share."""
 
     transport: Transport
+    abortable: bool
     resolver: Resolver
     policy: AddressPolicy
-    audit: AuditSink
     secrets: SecretReader | None
     clock: Clock
     ids: Ids
     rows: RowKeeper
+    tokens: TokenSource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What a client and its clones differ in."""
+    """What a client and its clones differ in.
+
+    Attributes:
+        answer: reads the answer, if this is a request for a token.
+    """
 
     credential: Credential | None
     allow: tuple[str, ...]
     context: CallContext
     bounds: Bounds
     run_id_to: str | None = None
+    answer: TokenAnswer | None = None
 
 
 class Call:
     """A call's state, and the sink its transfer reports to.
 
     ``settle`` is the single place where a call ends: it is synchronous, the first
-    to call it wins, and it aborts the transfer and begins the row.
+    to call it wins, and it aborts the transfer; the row begins right after.
 
     Attributes:
         call_id: the key of the audit row.
@@ -65,7 +79,14 @@ class Call:
         url: what the request's URL was parsed to, None until it was.
         secret_read: whether the vault has been asked.
         transfer: the transfer under way, or None.
+        inner: the call that this one waits for before it is sent, or None.
     """
+
+    __slots__ = (
+        "_body", "_ended_us", "_ending", "_loop", "_number", "_row", "_signal", "_unsubscribe",
+        "_waiter", "call_id", "handed_over", "headers", "inner", "plan", "request",
+        "secret_read", "status", "transfer", "url", "watchdog", "wiring",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -83,6 +104,7 @@ class Call:
         self.secret_read = False
         self.handed_over = False
         self.transfer: Transfer | None = None
+        self.inner: Call | None = None
         self.status = 0
         self.headers: tuple[tuple[str, str], ...] = ()
         self.call_id = wiring.ids.call()
@@ -92,11 +114,20 @@ class Call:
         self._waiter: asyncio.Future[None] | None = None
         self._ending: Ending | None = None
         self._number = 0
+        self._ended_us = 0
         self._row: Row | None = None
         limit = None if streaming else plan.bounds.body_bytes
         self._body = BodyBuffer(limit=limit, pauses=streaming)
         self.watchdog = Watchdog(wiring.clock, plan.bounds, self.settle)
-        plan.context.begin(self.call_id)
+        if plan.answer is None:
+            plan.context.begin(self.call_id)
+
+    def take(self, transfer: Transfer) -> None:
+        """The transfer has begun; if the call ended meanwhile, so does the transfer."""
+        if self._ending is None:
+            self.transfer = transfer
+        else:
+            transfer.abort()
 
     # ---- what the transfer reports (Sink)
 
@@ -134,7 +165,7 @@ class Call:
             return
         if fault is None and not self.status:
             fault = Fault.PROTOCOL
-        self.settle(Ending.COMPLETED if fault is None else Ending.of_fault(fault), number)
+        self.settle(self._whole() if fault is None else Ending.of_fault(fault), number)
 
     # ---- what the caller waits for
 
@@ -181,14 +212,25 @@ class Call:
             raise self._error()
         return self._body.drain()
 
-    async def unless_settled(self, work: Coroutine[Any, Any, T]) -> T:
+    async def fence(self) -> None:
+        """Go no further if nothing more may start: another round trip would.
+
+        Raises:
+            RequestCancelled: that is so.
+        """
+        may_go_on = self.plan.context.may_go_on
+        if may_go_on is not None and not await may_go_on():
+            self.stop()
+        self.checkpoint()
+
+    async def unless_settled(self, work: Awaitable[T]) -> T:
         """Wait for ``work``, but no longer than the call lives.
 
         Raises:
             HttpError: the call ended meanwhile; ``work`` has been cancelled.
             Exception: what ``work`` raised.
         """
-        task = self._loop.create_task(work)
+        task = asyncio.ensure_future(work)
         task.add_done_callback(self._work_done)
         try:
             while not task.done() and self._ending is None:
@@ -230,6 +272,13 @@ class Call:
         else:
             self.settle(Ending.CANCELLED_IN_FLIGHT)
 
+    def follow(self, ending: Ending) -> None:
+        """End it as the call that waits for it ended."""
+        if ending.unasked:
+            self.settle(ending)
+        else:
+            self.stop()
+
     def close(self) -> None:
         """End it, if it has not ended, because nobody reads on; leave the signal."""
         carried = self.plan.credential is not None
@@ -245,31 +294,22 @@ class Call:
         self._ending = ending
         self._number = number
         transfer, self.transfer = self.transfer, None
+        inner, self.inner = self.inner, None
         try:
             self.watchdog.stop()
+            if inner is not None:
+                inner.follow(ending)
             if transfer is not None:
                 transfer.abort()
         finally:
             self._record(ending)
             self._wake()
 
-    async def recorded(self, error: BaseException | None) -> None:
-        """Wait for the row.
-
-        Args:
-            error: what the call is about to raise, or None.
-
-        Raises:
-            UnrecordedCall: the row could not be written.
-        """
-        if self._row is None:
-            return
-        try:
+    async def recorded(self) -> None:
+        """Wait until the row is durable, or kept because the log is down."""
+        self._begin_row()
+        if self._row is not None:
             await self._row.written()
-        except Exception:
-            # A stop of the whole task stays what it is; the row's loss has been logged.
-            if error is None or isinstance(error, Exception):
-                raise UnrecordedCall(self.call_id) from error
 
     def _on_signal(self) -> None:
         try:
@@ -283,29 +323,28 @@ class Call:
             self._loop.call_soon_threadsafe(self._on_signal_here)
 
     def _on_signal_here(self) -> None:
-        if not self.handed_over or self.wiring.transport.supports_abort:
+        if not self.handed_over or self.wiring.abortable:
             self.stop()
 
     def _record(self, ending: Ending) -> None:
-        context, url = self.plan.context, self.url
-        credential = None if self.plan.credential is None else self.plan.credential.name
-        context.end(CallRecord(self.call_id, ending.action, credential, ending.exposed))
-        entry = AuditEntry(
-            at_us=self.wiring.clock.now_us(),
-            action=ending.action,
-            success=ending.success,
-            status=self.status,
-            method=known_method(self.request),
-            host=None if url is None else url.host,
-            path=None if url is None else url.path,
-            credential=credential,
-            run_id=context.run_id,
-            step=context.step,
-            call_id=self.call_id,
-            actor=context.actor,
-            message=ending.message,
-        )
-        self._row = Row(self.wiring.rows, self.wiring.audit, entry)
+        context = self.plan.context
+        if self.plan.answer is not None:
+            if ending in _WAITING_CALLS:
+                return
+            context.begin(self.call_id)
+        context.end(record_of(self, ending))
+        self._ended_us = self.wiring.clock.now_us()
+        # Not here: one signal may end a thousand calls, and the last one waits for the first.
+        self._loop.call_soon(self._begin_row)
+
+    def _begin_row(self) -> None:
+        if self._ended_us and self._row is None:
+            self._row = Row(self.wiring.rows, entry_of(self, self._ending, self._ended_us))
+
+    def _whole(self) -> Ending:
+        if self.plan.answer is None:
+            return Ending.COMPLETED
+        return self.plan.answer.judge(self.status, self._body.drain())
 
     def _error(self) -> Exception:
         ending = self._ending or Ending.UNEXPECTED_ERROR
@@ -326,7 +365,7 @@ class Call:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
-    def _work_done(self, task: asyncio.Task[Any]) -> None:
+    def _work_done(self, task: asyncio.Future[Any]) -> None:
         if not task.cancelled():
             task.exception()  # seen here too, in case the call ended meanwhile
         self._wake()

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
+from types import TracebackType
 
 from core.clock import Clock
 from core.config import AllowList
 from core.errors import UsageError
 from core.http._addresses import AddressPolicy
 from core.http._bounds import Bounds
-from core.http._call import Plan, Wiring
+from core.http._call import Call, Plan, Wiring
 from core.http._context import CallContext
 from core.http._exchange import exchange
 from core.http._messages import Request, Response
-from core.http._outcomes import UnrecordedCall
+from core.http._oauth import TokenSource
 from core.http._ports import AuditSink, CancellationSignal, Resolver, SecretReader
 from core.http._rows import RowKeeper
 from core.http._seam import Transport
 from core.http._stream import ResponseStream
 from core.ids import Ids
+from core.text import KnownSecrets
 from core.vault import Credential
 
 
@@ -44,6 +45,7 @@ class VaultHttpClient:
             credential goes to those only.
         context: on whose behalf; collects the calls.
         bounds: limits of each call.
+        known: learns the access tokens that are asked for, so that others can mask them.
 
     Raises:
         ConfigError: an allow entry is malformed.
@@ -64,16 +66,19 @@ class VaultHttpClient:
         allow: tuple[str, ...] = (),
         context: CallContext | None = None,
         bounds: Bounds | None = None,
+        known: KnownSecrets | None = None,
     ) -> None:
         wiring = Wiring(
             transport=transport,
+            # Asked once: what a transport claims later changes no call under way.
+            abortable=transport.supports_abort,
             resolver=resolver,
             policy=policy,
-            audit=audit,
             secrets=secrets,
             clock=clock,
             ids=ids,
-            rows=RowKeeper(),
+            rows=RowKeeper(audit, clock),
+            tokens=TokenSource(known or KnownSecrets()),
         )
         plan = Plan(
             credential=credential,
@@ -90,9 +95,9 @@ class VaultHttpClient:
             RequestRefused: a gate refused it; nothing was sent.
             SecretUnavailable: the credential's secret could not be had; nothing was sent.
             RequestTimeout: a bound ran out.
+            OAuthFailed: no access token could be had; the request was not sent.
             TransportFailed: the answer did not arrive whole.
-            AuditUnavailable: nothing was sent; or, as ``UnrecordedCall``, it was
-                sent and its row could not be written.
+            AuditUnavailable: the log takes no rows; nothing was sent.
         """
         return await self._send(request, None)
 
@@ -114,12 +119,22 @@ class VaultHttpClient:
         The row is written when the body ends: whole, stopped, closed early or cut.
         Entering the block raises as ``send_cancellable``; so does reading.
         """
-        return self._stream(request, signal)
+        return _Streaming(exchange(self._wiring, self._plan, request, signal, streaming=True))
 
     @property
     def supports_cancellation(self) -> bool:
         """Whether a signal ends a call in flight; before the send it always does."""
-        return self._wiring.transport.supports_abort
+        return self._wiring.abortable
+
+    @property
+    def credential_field(self) -> str | None:
+        """The header, parameter or body field that the credential travels in, if there is one."""
+        return None if self._plan.credential is None else self._plan.credential.field
+
+    @property
+    def bounds(self) -> Bounds:
+        """The limits of each call."""
+        return self._plan.bounds
 
     def with_context(self, context: CallContext) -> VaultHttpClient:
         """Return a clone that calls on behalf of ``context``."""
@@ -172,19 +187,26 @@ class VaultHttpClient:
         return clone
 
     async def _send(self, request: Request, signal: CancellationSignal | None) -> Response:
-        response: Response | None = None
-        try:
-            async with exchange(self._wiring, self._plan, request, signal, streaming=False) as call:
-                body = await call.read_all()
-                response = Response(call.status, call.headers, body)
-        except UnrecordedCall as unrecorded:
-            unrecorded.response = response
-            raise
-        return response
+        async with exchange(self._wiring, self._plan, request, signal, streaming=False) as call:
+            body = await call.read_all()
+            return Response(call.status, call.headers, body)
 
-    @asynccontextmanager
-    async def _stream(
-        self, request: Request, signal: CancellationSignal | None
-    ) -> AsyncIterator[ResponseStream]:
-        async with exchange(self._wiring, self._plan, request, signal, streaming=True) as call:
-            yield ResponseStream(call)
+
+class _Streaming(AbstractAsyncContextManager[ResponseStream]):
+    """A call whose body is read inside the block; nothing else of it can be reached."""
+
+    __slots__ = ("_exchange",)
+
+    def __init__(self, exchange: AbstractAsyncContextManager[Call]) -> None:
+        self._exchange = exchange
+
+    async def __aenter__(self) -> ResponseStream:
+        return ResponseStream(await self._exchange.__aenter__())
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool | None:
+        return await self._exchange.__aexit__(kind, error, trace)

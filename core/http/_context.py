@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from core.model import AuditAction
@@ -35,6 +36,8 @@ class CallContext:
         actor: the name in the audit row.
         run_id: the run, or None.
         step: the step within the run, or None.
+        tool: the tool that the step runs, or None.
+        may_go_on: asked before a call makes another round trip; False stops the call.
         started: ids of all calls that the step began, in order.
         calls: those that have ended, in order; a call whose row could not be
             written is here too.
@@ -43,6 +46,8 @@ class CallContext:
     actor: str = "program"
     run_id: str | None = None
     step: str | None = None
+    tool: str | None = None
+    may_go_on: Callable[[], Awaitable[bool]] | None = None
     started: list[str] = field(default_factory=list)
     calls: list[CallRecord] = field(default_factory=list)
 

@@ -22,6 +22,7 @@ from core.http._seam import Belt, Fault, Pin, Sink, WireRequest
 
 _IDLE_CONNECTIONS = 64
 _KEPT_LABELS = 256
+_TIMER_SLACK = 1e-3
 
 
 class Driver:
@@ -44,9 +45,14 @@ class Driver:
         self._labels: OrderedDict[str, int] = OrderedDict()  # label and port: transfers using it
         self._watched: dict[int, int] = {}
         self._sockets: set[int] = set()
+        self._soon: asyncio.Handle | None = None
         self._timer: asyncio.Handle | None = None
+        self._timer_at = 0.0
+        self._due: float | None = None
         self._inside = 0
+        self._closed = False
         self._doomed: list[CurlTransfer] = []
+        self._fed: list[CurlTransfer] = []
         self._multi = self._new_multi()
 
     def start(self, request: WireRequest, pin: Pin, belt: Belt, sink: Sink) -> CurlTransfer:
@@ -98,18 +104,28 @@ class Driver:
         else:
             self._unpause(transfer)
 
+    def has_body(self, transfer: CurlTransfer) -> None:
+        """Take note that ``transfer`` has something for its sink, after this action."""
+        self._fed.append(transfer)
+
     def opened(self, descriptor: int) -> None:
         """Take note that ``descriptor`` is now a connection of libcurl's."""
         self._unwatch(descriptor)
         self._sockets.add(descriptor)
 
     def close(self) -> None:
-        """End every transfer and every connection."""
+        """End every transfer and every connection, now unless libcurl is at work."""
+        if self._inside:
+            self._loop.call_soon(self.close)
+            return
+        if self._closed:
+            return
+        self._closed = True
         transfers = list(self._transfers.values())
         for transfer in transfers:
             transfer.fail(Fault.CLOSED)
             self._remove(transfer)
-        self._stop_timer()
+        self._stop_timers()
         for descriptor in list(self._watched):
             self._unwatch(descriptor)
         self._multi.close()
@@ -161,21 +177,44 @@ class Driver:
 
     def _on_timer(self, milliseconds: int) -> None:
         try:
-            self._stop_timer()
             if milliseconds == 0:
-                self._timer = self._loop.call_soon(self._on_time)
-            elif milliseconds > 0:
-                self._timer = self._loop.call_later(milliseconds / 1_000, self._on_time)
+                self._due = None
+                if self._soon is None:
+                    self._soon = self._loop.call_soon(self._on_soon)
+                return
+            self._due = due = None if milliseconds < 0 else self._loop.time() + milliseconds / 1e3
+            # A timer that is too early stays, and is set again when it fires: nearly all
+            # are belts, which never fire at all.
+            if due is not None and (self._timer is None or due < self._timer_at):
+                self._arm(due)
         except RuntimeError:
-            self._timer = None  # the loop is closed
+            self._due = None  # the loop is closed
 
-    def _stop_timer(self) -> None:
+    def _arm(self, due: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
-            self._timer = None
+        self._timer_at = due
+        self._timer = self._loop.call_at(due, self._on_time)
+
+    def _stop_timers(self) -> None:
+        for handle in (self._soon, self._timer):
+            if handle is not None:
+                handle.cancel()
+        self._soon = self._timer = self._due = None
+
+    def _on_soon(self) -> None:
+        self._soon = None
+        self._act(pycurl.SOCKET_TIMEOUT, 0)
 
     def _on_time(self) -> None:
         self._timer = None
+        due = self._due
+        if due is None:
+            return
+        if due > self._loop.time() + _TIMER_SLACK:
+            self._arm(due)
+            return
+        self._due = None
         self._act(pycurl.SOCKET_TIMEOUT, 0)
 
     # ---- what the loop tells libcurl
@@ -211,8 +250,12 @@ class Driver:
     def _collect(self) -> None:
         while self._doomed:
             self._remove(self._doomed.pop())
+        while self._fed:
+            transfer = self._fed.pop()
+            if not transfer.hand_on():
+                self._finish(transfer.easy, pycurl.E_WRITE_ERROR)
         remaining = 1
-        while remaining:
+        while remaining and not self._closed:  # a sink may have closed it
             remaining, succeeded, failed = self._multi.info_read()
             for easy in succeeded:
                 self._finish(easy, 0)
@@ -247,7 +290,8 @@ class Driver:
         self._transfers.clear()
         self._labels.clear()
         self._doomed.clear()
-        self._stop_timer()
+        self._fed.clear()
+        self._stop_timers()
         for descriptor in list(self._watched):
             self._unwatch(descriptor)
         for transfer in transfers:

@@ -104,10 +104,13 @@ def _apply_method(easy: Any, request: WireRequest) -> None:
 
 
 def _header_lines(request: WireRequest) -> list[str]:
-    # "Name;" is how libcurl spells an empty value; "Name:" takes one of its own away.
-    lines = [f"{name}: {value}" if value.strip() else f"{name};" for name, value in request.headers]
-    lines.append("Expect:")
-    if not any(name.lower() == "content-type" for name, _ in request.headers):
+    lines = ["Expect:"]
+    typed = False
+    for name, value in request.headers:
+        # "Name;" is how libcurl spells an empty value; "Name:" takes one of its own away.
+        lines.append(f"{name}: {value}" if value and not value.isspace() else f"{name};")
+        typed = typed or name.lower() == "content-type"
+    if not typed:
         lines.append("Content-Type:")
     return lines
 

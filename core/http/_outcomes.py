@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
 
 from core.errors import (
-    AuditUnavailable,
     HttpError,
+    OAuthFailed,
     RequestCancelled,
     RequestRefused,
     RequestTimeout,
@@ -20,9 +19,6 @@ from core.errors import (
 )
 from core.http._seam import Fault
 from core.model import AuditAction
-
-if TYPE_CHECKING:
-    from core.http._messages import Response
 
 
 class _Kind(Enum):
@@ -32,6 +28,7 @@ class _Kind(Enum):
     TIMEOUT = "timeout"
     CANCELLED_UNSENT = "cancelled before send"
     CANCELLED_SENT = "cancelled in flight"
+    NO_TOKEN = "the token endpoint answered without one"  # noqa: S105 - a kind's name
     FOREIGN = "somebody else's exception, raised as it is"
 
 
@@ -59,6 +56,10 @@ def _timeout(code: str, message: str) -> _Line:
 
 def _foreign(code: str, message: str) -> _Line:
     return _Line(_Kind.FOREIGN, AuditAction.HTTP_CALL, code, message)
+
+
+def _token(code: str, message: str) -> _Line:
+    return _Line(_Kind.NO_TOKEN, AuditAction.HTTP_CALL, code, message)
 
 
 def _unsent(code: str, message: str) -> _Line:
@@ -97,6 +98,11 @@ class Ending(Enum):
         "the credential is not bound to this host",
         "Add the host to the credential's hosts.",
     )
+    CREDENTIAL_TOOL = _refused(
+        "credential_tool_not_allowed",
+        "the credential is not for this tool",
+        "Add the tool to the credential's tools.",
+    )
     ADDRESS_NOT_ALLOWED = _refused(
         "address_not_allowed",
         "the host's address is in a refused range",
@@ -114,12 +120,20 @@ class Ending(Enum):
     )
     CREDENTIAL_CONFLICT = _refused(
         "credential_conflict",
-        "the request already holds the header that the credential goes into",
-        "Drop that header, or use a client without a credential.",
+        "the request already holds the field that the credential goes into",
+        "Drop that field, or use a client without a credential.",
+    )
+    BODY_UNFIT = _refused(
+        "body_unfit",
+        "the credential goes into the body, which is neither a JSON object nor a form",
+        "Send a JSON object or a form, with its content type.",
     )
 
     SECRET_UNAVAILABLE = _foreign(
         "secret_unavailable", "The secret was not available; nothing was sent"
+    )
+    TOKEN_UNAVAILABLE = _foreign(
+        "token_unavailable", "No access token could be had; nothing was sent"
     )
     AUDIT_UNAVAILABLE = _foreign(
         "audit_unavailable", "The audit log took no rows; nothing was sent"
@@ -154,6 +168,12 @@ class Ending(Enum):
         "The answer was larger than allowed",
         "Read it as a stream, or raise the bound.",
     )
+
+    TOKEN_REFUSED = _token("oauth_refused", "The token endpoint refused the grant")
+    TOKEN_ANSWER_MALFORMED = _token(
+        "oauth_answer_malformed", "The token endpoint's answer is not valid JSON"
+    )
+    TOKEN_MISSING = _token("oauth_no_token", "The token endpoint's answer holds no usable token")
 
     CANCELLED_BEFORE_SEND = _unsent(
         "cancelled_before_send", "Cancelled before anything was sent; no secret had been read"
@@ -202,6 +222,11 @@ class Ending(Enum):
         return self.value.code
 
     @property
+    def unasked(self) -> bool:
+        """Whether it ended although nobody stopped it, and not whole."""
+        return self.value.kind in (_Kind.FAILED, _Kind.TIMEOUT)
+
+    @property
     def exposed(self) -> bool:
         """Whether the credential was handed over and the call then stopped."""
         return self.action is _EXPOSED
@@ -223,6 +248,8 @@ class Ending(Enum):
             case _Kind.CANCELLED_UNSENT | _Kind.CANCELLED_SENT:
                 unsent = line.kind is _Kind.CANCELLED_UNSENT
                 return RequestCancelled(text, code=line.code, before_send=unsent)
+            case _Kind.NO_TOKEN:
+                return OAuthFailed(text, code=line.code)
             case _:
                 if number:
                     text = f"{text} (error {number})"
@@ -250,22 +277,3 @@ _BY_FAULT = {
     Fault.TIMEOUT: Ending.TRANSPORT_TIMEOUT,
     Fault.OTHER: Ending.TRANSPORT_FAILED,
 }
-
-
-class UnrecordedCall(AuditUnavailable):
-    """The call ended and its audit row could not be written.
-
-    Attributes:
-        code: ``call_unrecorded``.
-        response: the whole answer of a ``send``, or None if there was none.
-        __cause__: what the call would have raised otherwise, or None.
-    """
-
-    def __init__(self, call_id: str) -> None:
-        super().__init__(
-            "The call ended, but its audit row could not be written",
-            where=f"call {call_id}",
-            hint="What was sent stays sent: repeat it only if that is harmless.",
-        )
-        self.code = "call_unrecorded"
-        self.response: Response | None = None

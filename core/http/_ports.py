@@ -24,8 +24,15 @@ class CancellationSignal(Protocol):
 class AuditSink(Protocol):
     """Where rows go."""
 
-    def check(self) -> None:
-        """Raise ``AuditUnavailable`` if rows are known not to be writable now."""
+    async def begin(self, entry: AuditEntry) -> None:
+        """Write that a call is about to be handed over; durable on return.
+
+        Should this process die before it appends the call's row, the next one to open
+        the log writes ``http_call_interrupted`` for it.
+
+        Raises:
+            AuditUnavailable: it could not be written: nothing may be sent.
+        """
 
     async def append(self, entry: AuditEntry) -> None:
         """Write one row; durable on return.
@@ -40,11 +47,18 @@ class AuditSink(Protocol):
 class SecretReader(Protocol):
     """The vault, as the client sees it."""
 
-    async def read(self, name: str) -> Secret:
-        """Return the secret called ``name``.
+    async def read(self, name: str, *, host: str, port: int) -> Secret:
+        """Return the secret called ``name``, to be sent to ``host`` and ``port``.
 
         Raises:
-            SecretUnavailable: missing, locked or not for this use.
+            SecretUnavailable: missing, expired, locked or not for this host.
+        """
+
+    async def rotate(self, name: str, value: str, *, actor: str) -> object:
+        """Replace the value of the secret called ``name``.
+
+        Raises:
+            StepbrakeError: it was not replaced.
         """
 
 

@@ -15,7 +15,7 @@ from core.http._seam import Belt, Pin, Sink, Transfer, WireRequest
 if TYPE_CHECKING:
     from core.http._curl_driver import Driver
 
-_OLDEST_LIBCURL = (8, 20, 0)
+_OLDEST_LIBCURL = (8, 22, 0)  # with the fixes of connections kept for other credentials
 
 
 class CurlTransport:

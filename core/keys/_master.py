@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import secrets
 from typing import NoReturn, Protocol
 
 KEY_BYTES = 32
@@ -26,6 +27,11 @@ class MasterKey:
         self._key = key
         self.key_id = hashlib.sha256(b"stepbrake key id\x00" + key).hexdigest()[:16]
 
+    @classmethod
+    def random(cls) -> MasterKey:
+        """Return a new key."""
+        return cls(secrets.token_bytes(KEY_BYTES))
+
     def reveal(self) -> bytes:
         """Return the key's 32 bytes."""
         return self._key
@@ -38,14 +44,36 @@ class MasterKey:
 
 
 class KeyProvider(Protocol):
-    """Where the master key comes from."""
+    """Where master keys come from: one is in use, earlier ones may still be there.
+
+    The methods may block; whoever has a loop to keep calls them in a thread.
+    """
 
     def master_key(self, *, make: bool = False) -> MasterKey:
-        """Return the master key.
+        """Return the master key in use.
 
         Args:
             make: make one if there is none: nothing is sealed or encrypted yet.
 
         Raises:
             SecretUnavailable: there is none, or it may not be used as it is.
+        """
+
+    def find(self, key_id: str) -> MasterKey | None:
+        """Return the key of this id, in use or earlier; None if it is not there.
+
+        One that is not known yet is looked for anew: another process may have added it.
+
+        Raises:
+            SecretUnavailable: the keys may not be used as they are.
+        """
+
+    def renew(self, key_id: str) -> MasterKey:
+        """Return the key that follows ``key_id``, stored durably before this returns.
+
+        That is the one in use if it is another, for somebody began this before; else a new
+        one, which from then on is in use. Earlier keys stay.
+
+        Raises:
+            SecretUnavailable: there is no key, or this provider cannot store one.
         """

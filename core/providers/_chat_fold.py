@@ -14,7 +14,7 @@ from core.errors import ProviderError
 from core.model.messages import ModelResponse
 from core.model.usage import Usage
 from core.model.words import FailureClass
-from core.providers._failures import reported
+from core.providers._failures import Mask, reported
 from core.providers._lost import LostFields, holds_something, servers_word
 from core.providers._text_pieces import TextPieces
 from core.providers._tool_calls import ToolCallPieces
@@ -59,16 +59,20 @@ class ChatFold:
     Args:
         part: the member of a choice that holds its content.
         input_estimate: tokens of the request, for a server that counts none.
+        mask: takes known secrets out of the server's words that are shown cut or altered.
 
     Attributes:
         finish_reason: the last one that was not empty.
         usage: the last counts that the server gave, or None.
     """
 
-    def __init__(self, part: Literal["delta", "message"], *, input_estimate: int = 0) -> None:
+    def __init__(
+        self, part: Literal["delta", "message"], *, input_estimate: int = 0, mask: Mask = str
+    ) -> None:
         self._part = part
         self._input_estimate = input_estimate
-        self._lost = LostFields()
+        self._mask = mask
+        self._lost = LostFields(mask)
         self._text = TextPieces()
         self._thinking = TextPieces()
         self._tool_calls = ToolCallPieces(self._lost)
@@ -93,7 +97,7 @@ class ChatFold:
         if usage is not None:
             self.usage = usage
             self._written_when_counted = self._written()
-        if error := reported(found):
+        if error := reported(found, self._mask):
             raise error
         choices = found.get("choices")
         if choices is not None and not isinstance(choices, list):
@@ -113,7 +117,7 @@ class ChatFold:
             self._written_when_counted = self._written()
 
     def _choice(self, choice: Mapping[str, Any], path: str) -> Iterator[Delta]:
-        if error := reported({"error": choice.get("error")}):
+        if error := reported({"error": choice.get("error")}, self._mask):
             raise error
         self._lost.note_unknown(choice, path, _KNOWN_CHOICE)
         message = choice.get(self._part)
@@ -128,7 +132,7 @@ class ChatFold:
                 failure_class=FailureClass.SERVER_ERROR,
             )
         if isinstance(reason, str) and reason:
-            self.finish_reason = servers_word(reason)
+            self.finish_reason = servers_word(reason, self._mask)
 
     def _message(self, message: Mapping[str, Any], path: str) -> Iterator[Delta]:
         self._lost.note_unknown(message, path, _KNOWN_MESSAGE)

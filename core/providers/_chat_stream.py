@@ -8,7 +8,7 @@ from core.errors import ProviderError
 from core.model.messages import ModelResponse
 from core.model.words import FailureClass
 from core.providers._chat_fold import ChatFold, Delta
-from core.providers._failures import announced
+from core.providers._failures import Mask, announced
 from core.providers._json import parse_object
 from core.providers.sse import SseParser
 
@@ -21,14 +21,16 @@ class StreamDecoder:
     Args:
         input_estimate: tokens of the request, for a server that counts none.
         raw: keep the body's text for the response.
+        mask: takes known secrets out of the server's words that are shown cut or altered.
 
     Attributes:
         failure: what the stream reported or broke; nothing after it is read.
     """
 
-    def __init__(self, *, input_estimate: int = 0, raw: bool = False) -> None:
+    def __init__(self, *, input_estimate: int = 0, raw: bool = False, mask: Mask = str) -> None:
+        self._mask = mask
         self._parser = SseParser()
-        self._fold = ChatFold("delta", input_estimate=input_estimate)
+        self._fold = ChatFold("delta", input_estimate=input_estimate, mask=mask)
         self._raw: list[bytes] | None = [] if raw else None
         self._size = 0
         self._done = False
@@ -54,7 +56,7 @@ class StreamDecoder:
             for event in self._parser.feed(chunk):
                 data = event.data.strip()
                 if event.event == "error":
-                    raise announced(data)
+                    raise announced(data, self._mask)
                 if data == "[DONE]":
                     self._done = True
                     self._counted_at_end = self._fold.usage is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC
 from typing import Any
 
@@ -21,6 +21,8 @@ from core.errors import (
 from core.model.words import FailureClass
 
 MAX_MESSAGE = 300
+
+Mask = Callable[[str], str]
 
 # Words that servers put into an error's ``code`` or ``type``, most telling first.
 _WORDS = (
@@ -58,7 +60,12 @@ _HINTS = {
 
 
 def answered(
-    status: int, body: bytes, headers: Iterable[tuple[str, str]] = (), *, now_us: int = 0
+    status: int,
+    body: bytes,
+    headers: Iterable[tuple[str, str]] = (),
+    *,
+    now_us: int = 0,
+    mask: Mask = str,
 ) -> ProviderError:
     """Return the failure that an HTTP answer other than 2xx means.
 
@@ -67,6 +74,7 @@ def answered(
         body: the answer's body, or its beginning.
         headers: the answer's headers, for ``Retry-After``.
         now_us: UTC microseconds since the epoch, for a ``Retry-After`` that is a date.
+        mask: takes known secrets out of the server's words.
     """
     try:
         found: Any = json.loads(body)
@@ -77,14 +85,14 @@ def answered(
     if status == 404:
         hint = "Check model and base_url of this model entry."
     return ProviderError(
-        _sentence(f"The model server answered {status}", found),
+        _sentence(f"The model server answered {status}", found, mask),
         failure_class=failure_class,
         retry_after=retry_after(headers, now_us=now_us),
         hint=hint,
     )
 
 
-def reported(found: Mapping[str, Any]) -> ProviderError | None:
+def reported(found: Mapping[str, Any], mask: Mask = str) -> ProviderError | None:
     """Return the failure that a JSON answer or chunk reports, or None if it reports none.
 
     Servers that have begun with 200 have only this way to say it: an ``error`` member, an
@@ -94,21 +102,22 @@ def reported(found: Mapping[str, Any]) -> ProviderError | None:
     error = found.get("error") or (groq.get("error") if isinstance(groq, Mapping) else None)
     if not error and "error" not in (found.get("object"), found.get("type")):
         return None
-    return _reported(found)
+    return _reported(found, mask)
 
 
-def announced(data: str) -> ProviderError:
+def announced(data: str, mask: Mask = str) -> ProviderError:
     """Return the failure that a stream's event of type ``error`` means.
 
     Args:
         data: the event's data: an error in JSON, with or without a frame, or plain words.
+        mask: takes known secrets out of the server's words.
     """
     try:
         found: Any = json.loads(data)
     except (ValueError, RecursionError):
         found = data
-    failure = reported(found) if isinstance(found, Mapping) else None
-    return failure or _reported({"error": found})
+    failure = reported(found, mask) if isinstance(found, Mapping) else None
+    return failure or _reported({"error": found}, mask)
 
 
 def unsent(error: HttpError | SecretUnavailable) -> bool:
@@ -164,11 +173,11 @@ def retry_after(headers: Iterable[tuple[str, str]], *, now_us: int) -> float | N
     return max(0.0, moment.timestamp() - now_us / 1_000_000)
 
 
-def _reported(found: Mapping[str, Any]) -> ProviderError:
+def _reported(found: Mapping[str, Any], mask: Mask) -> ProviderError:
     words, code = _words(found), _status_in(found)
     failure_class = _class_of_status(code, words) if code else _class_of_words(words)
     return ProviderError(
-        _sentence("The model server reported an error", found),
+        _sentence("The model server reported an error", found, mask),
         failure_class=failure_class,
         hint=_HINTS.get(failure_class, ""),
     )
@@ -240,7 +249,7 @@ def _status_in(found: Any) -> int:
     return code if isinstance(code, int) and 300 <= code < 600 else 0
 
 
-def _sentence(start: str, found: Any) -> str:
+def _sentence(start: str, found: Any, mask: Mask) -> str:
     """Return ``start`` and the server's own words, made harmless and short."""
     from core.text import display, redact
 
@@ -253,8 +262,9 @@ def _sentence(start: str, found: Any) -> str:
         inner = metadata.get("raw") if isinstance(metadata, Mapping) else None
         told = [error.get("message"), error.get("detail"), inner]
         words.extend(item for item in told if isinstance(item, str))
+    # Known secrets first of all: once a text is cut or altered, nothing finds them.
     # Only the beginning is shown, so only that is worked on: the body may be megabytes.
-    text = " ".join(" ".join(words)[: MAX_MESSAGE * 10].split())
+    text = " ".join(mask(" ".join(words))[: MAX_MESSAGE * 10].split())
     text = redact(display(text))
     if len(text) > MAX_MESSAGE:
         text = text[: MAX_MESSAGE - 1] + "…"

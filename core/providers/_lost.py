@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 MAX_PATHS = 100
@@ -14,9 +14,13 @@ class LostFields:
 
     A server chooses the keys, so both their number and their length are bounded; a path past
     the bound is counted in one last entry.
+
+    Args:
+        mask: takes known secrets out of the server's words.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, mask: Callable[[str], str] = str) -> None:
+        self._mask = mask
         self._paths: dict[str, None] = {}
         self._more = False
 
@@ -39,7 +43,7 @@ class LostFields:
         """
         for key, value in found.items():
             if key not in known and holds_something(value):
-                name = servers_word(key)
+                name = servers_word(key, self._mask)
                 self.note(f"{path}.{name}" if path else name)
 
     def paths(self) -> list[str]:
@@ -47,14 +51,14 @@ class LostFields:
         return [*self._paths, "…"] if self._more else list(self._paths)
 
 
-def servers_word(text: str) -> str:
+def servers_word(text: str, mask: Callable[[str], str]) -> str:
     """Return a key or a reason as the server spelled it, bounded and without a secret's shape.
 
     Such words are narrated; a server may echo there what it was sent.
     """
     from core.text import redact
 
-    word = redact(text[: MAX_KEY * 4])
+    word = redact(mask(text)[: MAX_KEY * 4])
     return word if len(word) <= MAX_KEY else word[:MAX_KEY] + "…"
 
 

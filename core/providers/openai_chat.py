@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable
+from collections.abc import AsyncIterable, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -37,6 +37,8 @@ class OpenAIChat:
             ``/chat/completions`` is appended.
         headers: sent with every call beside the format's own.
         clock: says what time it is, for a ``Retry-After`` that is a date.
+        mask: takes known secrets out of the server's words that are shown cut or altered;
+            what is kept whole, the caller masks.
     """
 
     name = "openai-chat"
@@ -47,7 +49,9 @@ class OpenAIChat:
         *,
         headers: tuple[tuple[str, str], ...] = (),
         clock: Clock | None = None,
+        mask: Callable[[str], str] = str,
     ) -> None:
+        self._mask = mask
         self._url = base_url.rstrip("/") + "/chat/completions"
         self._headers = headers
         self._clock = clock or SystemClock()
@@ -64,7 +68,9 @@ class OpenAIChat:
         on_delta: OnDelta,
     ) -> ModelReply:
         """Make one call; see :meth:`core.providers.Provider.respond`."""
-        decoder = StreamDecoder(input_estimate=estimated_input(request), raw=request.raw)
+        decoder = StreamDecoder(
+            input_estimate=estimated_input(request), raw=request.raw, mask=self._mask
+        )
         message = self._message(request)
         try:
             if request.stream:
@@ -73,7 +79,7 @@ class OpenAIChat:
             answer = await http.send_cancellable(message, signal)
             if not 200 <= answer.status < 300:
                 return self._rejected(answer.status, answer.body, answer.headers)
-            return _decoded(request, answer.header("content-type") or "", answer.body)
+            return self._decoded(request, answer.header("content-type") or "", answer.body)
         except (HttpError, SecretUnavailable) as error:
             if decoder.whole and not isinstance(error, RequestCancelled):
                 # The answer was there; only the stream's end was not.
@@ -113,7 +119,7 @@ class OpenAIChat:
             if not is_stream(content_type):
                 # A server that does not stream answers all at once.
                 body = await _read(stream, MAX_BODY_BYTES)
-                reply = _decoded(request, content_type, body)
+                reply = self._decoded(request, content_type, body)
                 _tell(reply.response, on_delta)
                 return reply
             rest = 0
@@ -135,20 +141,21 @@ class OpenAIChat:
         self, status: int, body: bytes, headers: tuple[tuple[str, str], ...]
     ) -> ModelReply:
         """Return the reply for an answer that is an error: no model ran, no token was spent."""
-        error = answered(status, body, headers, now_us=self._clock.now_us())
+        error = answered(status, body, headers, now_us=self._clock.now_us(), mask=self._mask)
         response = ModelResponse(usage=Usage(requests=1))
         return ModelReply(response, StepOutcome.ERROR, error)
 
-
-def _decoded(request: ModelRequest, content_type: str, body: bytes) -> ModelReply:
-    estimate = estimated_input(request)
-    try:
-        response = decode_answer(content_type, body, input_estimate=estimate, raw=request.raw)
-    except ProviderError as error:
-        # A model may have run, and its server counts what it read.
-        usage = Usage(requests=1, input_tokens=estimate, estimated=True)
-        return ModelReply(ModelResponse(usage=usage), StepOutcome.ERROR, error)
-    return ModelReply(response, StepOutcome.OK)
+    def _decoded(self, request: ModelRequest, content_type: str, body: bytes) -> ModelReply:
+        estimate = estimated_input(request)
+        try:
+            response = decode_answer(
+                content_type, body, input_estimate=estimate, raw=request.raw, mask=self._mask
+            )
+        except ProviderError as error:
+            # A model may have run, and its server counts what it read.
+            usage = Usage(requests=1, input_tokens=estimate, estimated=True)
+            return ModelReply(ModelResponse(usage=usage), StepOutcome.ERROR, error)
+        return ModelReply(response, StepOutcome.OK)
 
 
 async def _read(stream: AsyncIterable[bytes], bound: int) -> bytes:

@@ -12,7 +12,7 @@ from core.model.runs import RunResult
 from core.model.usage import Usage
 from core.model.words import AuditAction, TerminationReason
 from core.runs.flag import StopFlag
-from core.runs.recorder import Recorder
+from core.runs.recorder import Recorder, StoreLost
 from core.runs.results import result_of
 from core.store.protocol import CancelFacts
 
@@ -27,7 +27,7 @@ class Evidence:
     Attributes:
         text: the latest answer, whole or partial.
         left_running: steps whose end is unknown.
-        calls: outbound calls made for the run.
+        calls: outbound calls of the steps that a stop cut.
     """
 
     text: str = ""
@@ -84,7 +84,9 @@ class Closer:
         while True:
             # A stop asked for in this process wins, although its write may still be on
             # its way.
-            await self._flag.settled()
+            if not await self._flag.settled():
+                # A commit would be tried no longer than that write was.
+                raise StoreLost
             if end is None and cancel is None:
                 cancel = (await self._recorder.flush(probe=True)).cancel
             committed = await self._recorder.flush(close=self._terminal(end, cancel))

@@ -10,7 +10,7 @@ from contextlib import suppress
 from core.agent import ModelFailed, Plan, Stopped, run_loop
 from core.clock import Clock
 from core.errors import StoreUnavailable
-from core.model.events import Event, StepError
+from core.model.events import Cancelled, Event, StepError
 from core.model.runs import RunResult, RunRow
 from core.model.words import Outcome, RunStatus, TerminationReason
 from core.runs.closing import Closer, End, Evidence
@@ -21,6 +21,7 @@ from core.runs.replies import step_error
 from core.runs.results import result_of
 from core.runs.segment import Segment
 from core.store.protocol import Claim, RunStore
+from core.text import KnownSecrets
 
 _log = logging.getLogger(__name__)
 _STORE_LOST = StepError(
@@ -39,6 +40,7 @@ class Executor:
         clock: both clocks.
         actor: the name in audit rows of the run's calls.
         publish: takes events that are not stored.
+        known: secrets that no event may hold.
 
     Attributes:
         recorder: what has been recorded and what is open.
@@ -53,6 +55,7 @@ class Executor:
         clock: Clock,
         actor: str,
         publish: Callable[[Event], None],
+        known: KnownSecrets,
     ) -> None:
         self._store = store
         self._claim = claim
@@ -68,6 +71,7 @@ class Executor:
             actor=actor,
             publish=publish,
             evidence=self._evidence,
+            known=known,
         )
         self._closer = Closer(claim.run_id, self.recorder, flag, clock, self._evidence)
 
@@ -142,9 +146,11 @@ class Executor:
             row = await self._store.get_run(self._run_id)
             cancelled = row is not None and row.status is RunStatus.CANCELLED
             if row is not None and cancelled and row.closed_us is not None:
-                after = row.next_seq - 2
-                for end in await self._store.read_events(self._run_id, after=after, limit=1):
-                    return result_of(end)
+                for end in await self._store.read_events(
+                    self._run_id, after=-1, limit=row.next_seq
+                ):
+                    if isinstance(end, Cancelled):
+                        return result_of(end)
         return RunResult(
             run_id=self._run_id,
             outcome=Outcome.CANCELLED if cancelled else Outcome.LEASE_LOST,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from core.errors import StoreUnavailable
 from core.model.words import CancelLevel
 
 
@@ -24,6 +25,7 @@ class StopFlag:
         self._raised = asyncio.Event()
         self._subscribers: list[Callable[[CancelLevel], None]] = []
         self._writes: set[asyncio.Task[object]] = set()
+        self._refused = False
 
     def raise_to(self, level: CancelLevel) -> None:
         """Raise the level and tell every subscriber at once; lower levels change nothing."""
@@ -46,9 +48,15 @@ class StopFlag:
     def follow(self, write: asyncio.Task[object]) -> None:
         """Keep a write of the row that this flag stands for."""
         self._writes.add(write)
-        write.add_done_callback(self._writes.discard)
+        write.add_done_callback(self._let_go)
 
-    async def settled(self) -> None:
-        """Return once every such write has ended, well or not."""
+    async def settled(self) -> bool:
+        """Return once every such write has ended; False if the store stayed down for the last."""
         while self._writes:
             await asyncio.wait(set(self._writes))
+        return not self._refused
+
+    def _let_go(self, write: asyncio.Task[object]) -> None:
+        self._writes.discard(write)
+        if not write.cancelled():
+            self._refused = isinstance(write.exception(), StoreUnavailable)

@@ -107,7 +107,7 @@ class EventStream:
         self._hub.join(self._run_id, self)
         try:
             if await self._store.get_run(self._run_id) is None:
-                raise UnknownRun("There is no such run", where=self._run_id)
+                raise UnknownRun(self._run_id)
         except BaseException:
             self._hub.leave(self._run_id, self)
             raise

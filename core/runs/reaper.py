@@ -1,31 +1,38 @@
-"""Looks for runs that nobody drives any more, and closes them."""
+"""Looks for what dead processes left open, and closes it: runs, and calls in the audit log."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from typing import Protocol
 
 from core.clock import Clock
-from core.errors import StoreUnavailable
+from core.errors import StoreError, StoreUnavailable
 from core.model.runs import RunResult, RunRow
 from core.runs.executor import Executor
 from core.runs.recovery import close_left
-from core.store.protocol import Claim, RunStore
+from core.store.protocol import AuditStore, Claim, RunStore
 
 _log = logging.getLogger(__name__)
 _EVERY_S = 1.0
 
 
+class RunsAndCalls(RunStore, AuditStore, Protocol):
+    """The part of a store that the reaper needs."""
+
+
 class Reaper:
     """Closes runs of dead processes, and runs of this one whose end was not stored.
 
+    It also names, in the audit log, each call that a process died in.
+
     Args:
-        store: where runs are.
+        store: where runs and calls are.
         clock: both clocks.
         driven: says whether this process drives a run now.
     """
 
-    def __init__(self, store: RunStore, clock: Clock, driven: Callable[[str], bool]) -> None:
+    def __init__(self, store: RunsAndCalls, clock: Clock, driven: Callable[[str], bool]) -> None:
         self._store = store
         self._clock = clock
         self._driven = driven
@@ -50,11 +57,12 @@ class Reaper:
             _log.debug("Not reaping now: %s", error.what)
 
     async def reap(self) -> list[RunResult]:
-        """Close every run that nobody drives; return what became of them.
+        """Close every call and every run that nobody drives; return what became of the runs.
 
         Raises:
             StoreUnavailable: the store does not answer.
         """
+        await self._close_calls()
         closed: list[RunResult] = []
         for row in await self._store.unclosed_runs():
             if self._driven(row.run_id) or row.run_id in self._unreadable:
@@ -71,6 +79,13 @@ class Reaper:
             if result is not None:
                 closed.append(result)
         return closed
+
+    async def _close_calls(self) -> None:
+        try:
+            await self._store.close_interrupted(self._clock.now_us())
+        except StoreError as error:
+            # A damaged intent must not keep the runs open.
+            _log.error("Interrupted calls cannot be named: %s", error.what)
 
     async def _close(self, row: RunRow) -> RunResult | None:
         claim = await self._claim(row)

@@ -8,7 +8,7 @@ from core.agent import ToolReply, failed
 from core.errors import ProviderError, StepbrakeError
 from core.model.events import StepError
 from core.model.messages import ModelResponse
-from core.model.words import FailureClass, StepOutcome
+from core.model.words import Effect, FailureClass, StepOutcome
 from core.providers.base import ModelReply
 from core.runs.steps import Ended
 
@@ -50,11 +50,16 @@ def _fault(error: BaseException) -> ProviderError:
     return ProviderError(f"The provider raised: {what}", failure_class=FailureClass.UNKNOWN)
 
 
-def tool_reply(ended: Ended[ToolReply]) -> ToolReply:
-    """Return how a tool call ended."""
+def tool_reply(ended: Ended[ToolReply], effect: Effect) -> ToolReply:
+    """Return how a tool call ended.
+
+    An effect that was cut at its deadline may have happened: told of an error, a model
+    would ask for it again.
+    """
     if not ended.begun:
         return ToolReply(result=NOT_EXECUTED, outcome=StepOutcome.INTERRUPTED, executed=False)
-    if ended.unknown:
+    cut_effect = ended.overdue and ended.value is None and effect is not Effect.PURE
+    if ended.unknown or cut_effect:
         return ToolReply(
             result="unknown: the tool did not end by its deadline or when it was stopped",
             outcome=StepOutcome.UNKNOWN,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Literal
 
 from core.clock import Clock
 from core.http import CallContext, CancelSignal
@@ -11,11 +12,15 @@ from core.model.events import Delta, Event, Output
 from core.model.messages import ModelResponse
 from core.model.usage import Usage
 from core.providers.base import DeltaKind
+from core.text import KnownSecrets, MaskedStream
 
 
 @dataclass(slots=True)
 class Scope:
     """What a step's body gets; ``core.agent.StepScope`` names it.
+
+    What it streams is masked; what may yet turn out to be a secret waits for the next piece
+    or for ``flush``.
 
     Attributes:
         step: the step's id.
@@ -24,6 +29,7 @@ class Scope:
         signal: ends the body at once.
         context: collects the body's outbound calls.
         key: the step's idempotency key.
+        known: secrets that no follower may see.
     """
 
     step: str
@@ -35,13 +41,36 @@ class Scope:
     started: float
     publish: Callable[[Event], None]
     clock: Clock
+    known: KnownSecrets
     _text: int = 0
     _thinking: int = 0
     _output: int = 0
     _said: dict[DeltaKind, list[str]] = field(default_factory=lambda: {"text": [], "thinking": []})
 
+    _streams: dict[str, MaskedStream] = field(default_factory=dict)
+
     def delta(self, kind: DeltaKind, text: str) -> None:
         """Publish a piece of a streaming answer."""
+        self._say(kind, self._stream(kind).feed(text))
+
+    def output(self, text: str) -> None:
+        """Publish a piece of what a tool prints."""
+        self._print(self._stream("output").feed(text))
+
+    def flush(self) -> None:
+        """Publish what waits: the step has ended."""
+        self._say("thinking", self._stream("thinking").flush())
+        self._say("text", self._stream("text").flush())
+        self._print(self._stream("output").flush())
+
+    def _stream(self, kind: Literal["text", "thinking", "output"]) -> MaskedStream:
+        if kind not in self._streams:
+            self._streams[kind] = self.known.stream()
+        return self._streams[kind]
+
+    def _say(self, kind: DeltaKind, text: str) -> None:
+        if not text:
+            return
         thinking = kind == "thinking"
         offset = self._thinking if thinking else self._text
         self.publish(
@@ -62,8 +91,9 @@ class Scope:
         else:
             self._text += len(text)
 
-    def output(self, text: str) -> None:
-        """Publish a piece of what a tool prints."""
+    def _print(self, text: str) -> None:
+        if not text:
+            return
         self.publish(
             Output(
                 run_id=self.context.run_id or "",

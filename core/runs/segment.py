@@ -25,12 +25,14 @@ from core.model.words import Effect, StepOutcome
 from core.providers.base import ModelReply
 from core.runs.closing import Evidence
 from core.runs.flag import StopFlag
-from core.runs.recorder import Recorder
+from core.runs.masking import masked_model, masked_tool
+from core.runs.recorder import ClaimLost, Recorder, StoreLost
 from core.runs.replies import model_reply, step_error, tool_reply
 from core.runs.scope import Scope
 from core.runs.steps import Ended, StepRun
 from core.runs.unfinished import never_begun
 from core.store.protocol import Claim, Verdict
+from core.text import KnownSecrets
 
 _MODEL_PATIENCE_S = 2.0
 _TOOL_PATIENCE_S = 0.1
@@ -49,6 +51,7 @@ class Segment:
         actor: the name in audit rows of the run's calls.
         publish: takes events that are not stored.
         evidence: collects what the terminal event tells.
+        known: secrets that nothing which leaves a step may hold.
     """
 
     def __init__(
@@ -61,6 +64,7 @@ class Segment:
         actor: str,
         publish: Callable[[Event], None],
         evidence: Evidence,
+        known: KnownSecrets,
     ) -> None:
         self._run_id = claim.run_id
         self._claim_number = claim.number
@@ -70,6 +74,7 @@ class Segment:
         self._actor = actor
         self._publish = publish
         self._evidence = evidence
+        self._known = known
         self._steps = 0
 
     async def assembled(self, messages: Sequence[Message], tools: Sequence[str]) -> None:
@@ -106,7 +111,7 @@ class Segment:
             )
         )
         ended = await self._run(scope, lambda: step.body(scope), step.deadline_s)
-        reply = model_reply(ended, scope.said)
+        reply = masked_model(model_reply(ended, scope.said), self._known)
         self._record_response(scope, reply, begun=ended.begun)
         if ended.unknown:
             self._evidence.left_running.append(InFlight(scope.step, Request.kind.value, step.name))
@@ -119,7 +124,7 @@ class Segment:
 
     async def tools(self, steps: Sequence[ToolStep]) -> list[ToolReply]:
         """Run tool calls side by side."""
-        scopes = [self._scope(step.round, step.call.name) for step in steps]
+        scopes = [self._scope(step.round, step.call.name, step.call.name) for step in steps]
         await self._begin(
             *(
                 ToolStarted(
@@ -202,8 +207,8 @@ class Segment:
             patience_s=_TOOL_PATIENCE_S,
             abortable=step.effect is not Effect.UNSAFE,
         )
-        reply = tool_reply(ended)
-        if ended.unknown:
+        reply = masked_tool(tool_reply(ended, step.effect), self._known)
+        if reply.outcome is StepOutcome.UNKNOWN:
             self._evidence.left_running.append(
                 InFlight(scope.step, ToolStarted.kind.value, step.call.name)
             )
@@ -244,7 +249,9 @@ class Segment:
             abortable=abortable,
         )
         ended = await runner.run(body)
-        self._evidence.calls.extend(scope.context.calls)
+        scope.flush()
+        if (ended.interrupted or ended.unknown) and not ended.overdue:
+            self._evidence.calls.extend(scope.context.calls)
         return ended
 
     def _record_response(self, scope: Scope, reply: ModelReply, *, begun: bool) -> None:
@@ -272,18 +279,35 @@ class Segment:
             )
         )
 
-    def _scope(self, number: int, name: str) -> Scope:
+    async def _may_go_on(self) -> bool:
+        """Say whether a step in flight may make another round trip: the row is asked."""
+        if self._flag.level is not None:
+            return False
+        try:
+            return (await self._recorder.flush(probe=True)).verdict is Verdict.GO
+        except (ClaimLost, StoreLost):
+            # The step's own boundary meets the same end, and tells it.
+            return False
+
+    def _scope(self, number: int, name: str, tool: str | None = None) -> Scope:
         step = self._step_id()
         return Scope(
             step=step,
             round=number,
             name=name,
             signal=CancelSignal(),
-            context=CallContext(actor=self._actor, run_id=self._run_id, step=step),
+            context=CallContext(
+                actor=self._actor,
+                run_id=self._run_id,
+                step=step,
+                tool=tool,
+                may_go_on=self._may_go_on,
+            ),
             key=f"{self._run_id}/{step}",
             started=self._clock.monotonic(),
             publish=self._publish,
             clock=self._clock,
+            known=self._known,
         )
 
     def _step_id(self) -> str:

@@ -32,7 +32,7 @@ class Ended(Generic[T]):
         error: what it raised, None if it did not.
         interrupted: it was cut and ended.
         unknown: it was cut, and it or what it began may still be running.
-        overdue: its deadline ran out.
+        overdue: it was cut because its deadline ran out.
     """
 
     begun: bool = True
@@ -96,6 +96,7 @@ class StepRun(Generic[T]):
         except asyncio.CancelledError:
             # Only the end of the whole loop cancels us: the body goes with it.
             task.cancel()
+            _leave(task)
             raise
         finally:
             unsubscribe()
@@ -121,8 +122,7 @@ class StepRun(Generic[T]):
 
     def _judge(self, task: asyncio.Task[T | _Raised]) -> Ended[T]:
         if not task.done():
-            _left_running.add(task)
-            task.add_done_callback(_see)
+            _leave(task)
             return Ended(unknown=True, overdue=self._overdue)
         if self._left_running:
             return Ended(unknown=True, overdue=self._overdue)
@@ -146,8 +146,9 @@ class StepRun(Generic[T]):
             self._end()
 
     def _on_deadline(self) -> None:
-        self._overdue = True
-        self._end()
+        if not self._cut:
+            self._overdue = True
+            self._end()
 
     def _end(self) -> None:
         if self._cut:
@@ -181,6 +182,11 @@ class _Raised:
     """What a body raised; None if the flag was up before its first line."""
 
     error: BaseException | None
+
+
+def _leave(task: asyncio.Task[T | _Raised]) -> None:
+    _left_running.add(task)
+    task.add_done_callback(_see)
 
 
 def _see(task: asyncio.Task[T | _Raised]) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from core.agent import Plan
@@ -20,9 +21,9 @@ from core.model.words import CancelLevel, RunStatus, TerminationReason
 from core.runs.executor import Executor
 from core.runs.flag import StopFlag
 from core.runs.followers import Hub
-from core.runs.reaper import Reaper
+from core.runs.reaper import Reaper, RunsAndCalls
 from core.runs.recorder import PATIENCE_S
-from core.store.protocol import RunStore
+from core.text import KnownSecrets
 
 _log = logging.getLogger(__name__)
 _ACKNOWLEDGE_S = 0.25
@@ -57,14 +58,25 @@ class Supervisor:
         clock: both clocks.
         ids: makes run ids.
         actor: the name in audit rows of a run's calls.
+        known: secrets that nothing which is stored may hold.
     """
 
-    def __init__(self, *, store: RunStore, hub: Hub, clock: Clock, ids: Ids, actor: str) -> None:
+    def __init__(
+        self,
+        *,
+        store: RunsAndCalls,
+        hub: Hub,
+        clock: Clock,
+        ids: Ids,
+        actor: str,
+        known: KnownSecrets,
+    ) -> None:
         self._store = store
         self._hub = hub
         self._clock = clock
         self._ids = ids
         self._actor = actor
+        self._known = known
         self._live: dict[str, LiveRun] = {}
         self._starting: set[str] = set()
         self._reaper = Reaper(store, clock, self._drives)
@@ -152,6 +164,7 @@ class Supervisor:
             clock=self._clock,
             actor=self._actor,
             publish=self._hub.transient,
+            known=self._known,
         )
         task = asyncio.create_task(executor.drive(plan), name=f"run {run_id}")
         run = LiveRun(run_id, flag, executor, task)
@@ -171,13 +184,22 @@ class Supervisor:
             UnknownRun: there is no such run.
             StoreUnavailable: another process's run, and the store does not answer.
         """
+        # Of all tries: the receipt says when it was asked for, not when the store took it.
+        write_row = partial(
+            self._store.cancel,
+            run_id,
+            level=level,
+            by=self._known.mask(by),
+            reason=self._known.mask(reason),
+            at_us=self._clock.now_us(),
+        )
         run = self._live.get(run_id)
         if run is None:
-            return await self._write_cancel(run_id, level=level, by=by, reason=reason)
+            return await write_row()
         before = run.flag.level
         run.flag.raise_to(level)
         in_flight = run.executor.recorder.open_steps
-        write = self._keep(self._insist_on_cancel(run_id, level=level, by=by, reason=reason))
+        write = self._keep(self._insist(write_row))
         run.flag.follow(write)
         await self._patiently(write, _ACKNOWLEDGE_S)
         if write.done():
@@ -219,20 +241,11 @@ class Supervisor:
         except StepbrakeError as error:
             _log.warning("A run could not be cancelled at the end: %s", error.what)
 
-    async def _write_cancel(
-        self, run_id: str, *, level: CancelLevel, by: str, reason: str
-    ) -> CancelReceipt:
-        return await self._store.cancel(
-            run_id, level=level, by=by, reason=reason, at_us=self._clock.now_us()
-        )
-
-    async def _insist_on_cancel(
-        self, run_id: str, *, level: CancelLevel, by: str, reason: str
-    ) -> CancelReceipt:
+    async def _insist(self, write_row: Callable[[], Awaitable[CancelReceipt]]) -> CancelReceipt:
         deadline = self._clock.monotonic() + PATIENCE_S
         while True:
             try:
-                return await self._write_cancel(run_id, level=level, by=by, reason=reason)
+                return await write_row()
             except StoreUnavailable:
                 if self._clock.monotonic() > deadline:
                     raise

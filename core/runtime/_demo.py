@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
+from core.config import OAuthEntry
 from core.demo import DemoServer, pace_from_environment, url_from_environment
 from core.errors import SecretUnavailable
 from core.vault import Credential, Vault
@@ -28,6 +29,21 @@ class DemoAddress:
     host: str
     credential: Credential
 
+    @property
+    def oauth(self) -> Credential:
+        """Return what the scene ``oauth`` uses: a token, had with the demo credential."""
+        return replace(
+            self.credential,
+            name=f"{DEMO}-oauth",
+            placement="oauth2",
+            oauth=OAuthEntry(
+                token_url=f"{self.url}/oauth/token",
+                grant="client_credentials",
+                client_id=DEMO,
+                client_secret=DEMO,
+            ),
+        )
+
 
 class Demo:
     """Starts the demo server when it is first needed.
@@ -48,6 +64,21 @@ class Demo:
     def running(self) -> bool:
         """Return whether somebody has asked for the demo."""
         return self._address is not None
+
+    @property
+    def known(self) -> Credential:
+        """Return the demo credential of a demo that somebody has asked for.
+
+        Raises:
+            SecretUnavailable: nobody has.
+        """
+        if self._address is None:
+            raise SecretUnavailable(
+                "The demo has no address yet",
+                where=DEMO,
+                hint="Its credential is bound to it: run a demo model first.",
+            )
+        return self._address.credential
 
     async def address(self) -> DemoAddress:
         """Return where the demo is; start it if need be.

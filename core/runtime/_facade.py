@@ -17,8 +17,9 @@ from core.model.words import CancelLevel, Effect
 from core.runs import EventStream, Hub, LiveRun, Supervisor
 from core.runtime._audit import AuditView
 from core.runtime._models import ModelInfo
-from core.runtime._planning import Parts, plan_of
+from core.runtime._planning import Parts, masked_request, plan_of
 from core.runtime._run import Run
+from core.text import KnownSecrets
 from core.vault import Vault
 
 
@@ -30,11 +31,13 @@ class ToolInfo:
         name: what the model calls it by.
         description: what it does.
         effect: what running it twice would do.
+        default: whether it is on offer where a request names no tools.
     """
 
     name: str
     description: str
     effect: Effect
+    default: bool
 
 
 class Runtime:
@@ -54,6 +57,7 @@ class Runtime:
             clock=parts.clock,
             ids=parts.ids,
             actor=self._user,
+            known=parts.known,
         )
 
     async def open(self) -> None:
@@ -76,6 +80,7 @@ class Runtime:
             StoreUnavailable: nothing was started.
         """
         plan = await plan_of(request, self._parts)
+        request = masked_request(request, self._parts.known)
         live = await self._supervisor.start(request, plan)
         return Run(self, live.run_id, live)
 
@@ -138,9 +143,7 @@ class Runtime:
         """
         row = await self._store.get_run(run_id)
         if row is None:
-            raise UnknownRun(
-                "There is no such run", where=run_id, hint="`playground runs list` lists them."
-            )
+            raise UnknownRun(run_id)
         return row
 
     def events(self, run_id: str, after: int = -1) -> EventStream:
@@ -171,8 +174,14 @@ class Runtime:
 
     def tools(self) -> list[ToolInfo]:
         """Return every tool."""
+        default = self._parts.default_tools
         return [
-            ToolInfo(name=tool.name, description=tool.description, effect=tool.effect)
+            ToolInfo(
+                name=tool.name,
+                description=tool.description,
+                effect=tool.effect,
+                default=tool.name in default,
+            )
             for tool in self._parts.tools
         ]
 
@@ -190,6 +199,11 @@ class Runtime:
     def secrets(self) -> Vault:
         """Return the vault."""
         return self._parts.vault
+
+    @property
+    def known(self) -> KnownSecrets:
+        """Return the secrets to mask in whatever is shown of this runtime's work."""
+        return self._parts.known
 
     @property
     def clock(self) -> Clock:

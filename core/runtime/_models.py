@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
 from core.clock import Clock
-from core.config import Config
+from core.config import DEFAULT_FIELDS, Config, CredentialEntry
 from core.demo import SCENES
 from core.errors import SecretUnavailable, UsageError, did_you_mean
 from core.http import parse_url
@@ -91,6 +91,7 @@ class ModelDirectory:
         demo: the demo server, started when it is first asked for.
         clock: for providers.
         providers: test doubles by model name; they come first.
+        mask: takes known secrets out of what servers say.
     """
 
     def __init__(
@@ -99,8 +100,11 @@ class ModelDirectory:
         vault: Vault,
         demo: Demo,
         clock: Clock,
+        *,
         providers: Mapping[str, Provider],
+        mask: Callable[[str], str],
     ) -> None:
+        self._mask = mask
         self._config = config
         self._vault = vault
         self._demo = demo
@@ -130,8 +134,8 @@ class ModelDirectory:
             return Reach(
                 name=name,
                 model=name,
-                provider=OpenAIChat(f"{demo.url}/v1", clock=self._clock),
-                credential=demo.credential,
+                provider=OpenAIChat(f"{demo.url}/v1", clock=self._clock, mask=self._mask),
+                credential=demo.oauth if name == f"{DEMO}/oauth" else demo.credential,
                 allow=(demo.host,),
             )
         entry = self._config.models.get(name)
@@ -152,7 +156,7 @@ class ModelDirectory:
         return Reach(
             name=name,
             model=entry.model,
-            provider=OpenAIChat(entry.base_url, clock=self._clock),
+            provider=OpenAIChat(entry.base_url, clock=self._clock, mask=self._mask),
             credential=credential,
             allow=(host,),
         )
@@ -161,7 +165,7 @@ class ModelDirectory:
         """Return how a secret is used: as configured, else as it was set.
 
         Args:
-            name: the secret's name.
+            name: the secret's name, or that of a credential whose token is asked for.
             fallback: hosts it is bound to if neither says any.
 
         Raises:
@@ -169,6 +173,11 @@ class ModelDirectory:
         """
         if name == DEMO:
             return (await self._demo.address()).credential
+        entry = self._config.credentials.get(name)
+        if entry is not None and entry.oauth is not None:
+            # It has no secret of its own: those of the token request are asked for.
+            await self._vault.credential(entry.oauth.client_secret)
+            return _configured(entry, None, fallback)
         return self._as_configured(await self._vault.credential(name), fallback)
 
     def known_credential(self, name: str) -> Credential:
@@ -177,12 +186,25 @@ class ModelDirectory:
         Raises:
             SecretUnavailable: it knows no such secret.
         """
+        if name == DEMO:
+            return self._demo.known
+        entry = self._config.credentials.get(name)
+        if entry is not None and entry.oauth is not None:
+            self._vault.known(entry.oauth.client_secret)
+            return _configured(entry, None, ())
         return self._as_configured(self._vault.known(name), ())
 
     async def bound_credentials(self) -> list[Credential]:
         """Return the credentials that name their hosts; tools may use them there."""
-        names = [info.credential.name for info in await self._vault.list()]
-        found = [await self.credential(name) for name in names if name != DEMO]
+        stored = {info.credential.name: info.credential for info in await self._vault.list()}
+        asking = [
+            entry
+            for entry in self._config.credentials.values()
+            if entry.oauth is not None and entry.oauth.client_secret in stored
+        ]
+        found = [_configured(entry, None, ()) for entry in asking]
+        others = stored.keys() - {DEMO, *(entry.name for entry in asking)}
+        found += [self._as_configured(stored[name], ()) for name in sorted(others)]
         if self._demo.running:
             found.append((await self._demo.address()).credential)
         return [credential for credential in found if credential.hosts]
@@ -191,10 +213,35 @@ class ModelDirectory:
         entry = self._config.credentials.get(stored.name)
         if entry is None:
             return replace(stored, hosts=stored.hosts or fallback)
-        header = entry.field or ("Authorization" if entry.placement == "bearer" else stored.header)
-        return Credential(
-            stored.name, entry.placement, header, entry.hosts or stored.hosts or fallback
-        )
+        return _configured(entry, stored, fallback)
+
+
+def _configured(
+    entry: CredentialEntry, stored: Credential | None, fallback: tuple[str, ...]
+) -> Credential:
+    """Return a configured credential.
+
+    Where its hosts or its end say more than what is stored, reading the secret enforces the
+    latter.
+
+    Args:
+        entry: what the configuration says.
+        stored: what the vault says; None for a credential without a secret of its own.
+        fallback: hosts it is bound to if neither says any.
+    """
+    field = entry.field or DEFAULT_FIELDS.get(entry.placement, stored.field if stored else "")
+    ends = [entry.expires_us, stored.expires_us if stored else None]
+    return Credential(
+        entry.name,
+        entry.placement,
+        field,
+        entry.hosts or (stored.hosts if stored else ()) or fallback,
+        username=entry.username,
+        tools=entry.tools,
+        expires_us=min((end for end in ends if end is not None), default=None),
+        body_fields=entry.body_fields,
+        oauth=entry.oauth,
+    )
 
 
 def _demo_names() -> dict[str, str]:

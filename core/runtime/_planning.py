@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from core.agent import Limits, Plan
 from core.clock import Clock
@@ -18,13 +18,17 @@ from core.runtime._audit import AuditView
 from core.runtime._demo import Demo
 from core.runtime._models import ModelDirectory
 from core.store.protocol import Store
+from core.text import KnownSecrets
 from core.tools.base import Tool, ToolContext, ToolSet
 from core.vault import Credential, Vault
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """What a runtime is made of; ``core.runtime._open`` puts it together."""
+    """What a runtime is made of; ``core.runtime._open`` puts it together.
+
+    ``tools`` are all there are, those of ``builtin`` among them.
+    """
 
     store: Store
     clock: Clock
@@ -32,10 +36,17 @@ class Parts:
     vault: Vault
     demo: Demo
     models: ModelDirectory
+    builtin: tuple[Tool, ...]
     tools: tuple[Tool, ...]
     http: VaultHttpClient
     audit: AuditView
+    known: KnownSecrets
     notices: tuple[str, ...]
+
+    @property
+    def default_tools(self) -> tuple[str, ...]:
+        """Return the names of the tools on offer where a request names none."""
+        return tuple(tool.name for tool in self.builtin if tool.effect is Effect.PURE)
 
 
 async def plan_of(request: RunRequest, parts: Parts) -> Plan:
@@ -46,11 +57,12 @@ async def plan_of(request: RunRequest, parts: Parts) -> Plan:
         UnknownRun: ``request.after`` names no run.
     """
     check_request(request)
-    offered = request.tools
-    if offered is None:
-        offered = tuple(tool.name for tool in parts.tools if tool.effect is Effect.PURE)
-    tools = ToolSet(parts.tools, offered)
-    messages = await _messages(request, parts.store)
+    offered = parts.default_tools if request.tools is None else request.tools
+    tools = ToolSet(parts.tools, offered, parts.known.mask)
+    messages = tuple(
+        replace(message, content=parts.known.mask(message.content))
+        for message in await _messages(request, parts.store)
+    )
     reach = await parts.models.reach(request.model)
     bound = await parts.models.bound_credentials()
     http = parts.http
@@ -71,6 +83,7 @@ async def plan_of(request: RunRequest, parts: Parts) -> Plan:
             credential_for=credential_for,
             emit=emit,
             clock=parts.clock,
+            mask=parts.known.mask,
         )
 
     return Plan(
@@ -94,16 +107,22 @@ async def plan_of(request: RunRequest, parts: Parts) -> Plan:
     )
 
 
+def masked_request(request: RunRequest, known: KnownSecrets) -> RunRequest:
+    """Return ``request`` as it is stored, and as the model gets it: without known secrets."""
+    system = request.system
+    return replace(
+        request,
+        prompt=known.mask(request.prompt),
+        system=None if system is None else known.mask(system),
+    )
+
+
 async def _messages(request: RunRequest, store: Store) -> tuple[Message, ...]:
     before: tuple[Message, ...] = ()
     if request.after is not None:
         row = await store.get_run(request.after)
         if row is None:
-            raise UnknownRun(
-                "There is no such run",
-                where=request.after,
-                hint="`playground runs list` lists them.",
-            )
+            raise UnknownRun(request.after)
         if row.closed_us is None:
             raise UsageError(
                 "The run to continue has not ended",

@@ -15,7 +15,7 @@ from core.model.audit import AuditEntry, AuditRow
 from core.model.events import Cancelled, Completed, Event, Failed, Started
 from core.model.receipts import CancelReceipt, InFlight
 from core.model.runs import RunRow
-from core.model.secrets import SecretRecord
+from core.model.secrets import ChainKeyRecord, SecretRecord
 from core.model.words import AuditAction, CancelLevel
 
 
@@ -136,7 +136,33 @@ class Sealer(Protocol):
     """Gives a database's log its ``Seal`` when the store opens."""
 
     def __call__(self, database_id: str, sealed_by: str | None, /) -> Seal:
-        """Return the seal; ``sealed_by`` is the first row's key id, None if there is no row."""
+        """Return the seal.
+
+        Args:
+            database_id: the database.
+            sealed_by: the key in use there: the key id of the newest row that no retired key
+                sealed, None if there is no row. Asked again, in the writer's thread, when
+                another process has rotated the key.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyRotation:
+    """Everything that is encrypted under the master key, under another one.
+
+    Attributes:
+        before: the key id that all of it was encrypted under.
+        secrets: every secret, re-wrapped; versions stay.
+        chain_keys: every retired chain key, the newest one among them.
+        entry: the audit row, sealed by ``seal``.
+        seal: the new chain key's; this store seals with it from then on.
+    """
+
+    before: str
+    secrets: tuple[SecretRecord, ...]
+    chain_keys: tuple[ChainKeyRecord, ...]
+    entry: AuditEntry
+    seal: Seal
 
 
 class RunStore(Protocol):
@@ -195,7 +221,8 @@ class RunStore(Protocol):
     def subscribe(self, callback: Callable[[Sequence[Event]], None]) -> Callable[[], None]:
         """Call back on the loop with each batch this process stored, in commit order.
 
-        The callback runs before the writers of the batch go on. Returns the unsubscriber.
+        The callback runs before the writers of the batch go on. A commit that is repeated
+        because its answer was lost tells its events again. Returns the unsubscriber.
         """
 
     def watch(
@@ -221,6 +248,38 @@ class AuditStore(Protocol):
 
         Raises:
             AuditUnavailable: the store is down.
+        """
+
+    async def begin_call(self, entry: AuditEntry) -> None:
+        """Write, durably, that a call is about to be handed over: its intent.
+
+        Args:
+            entry: what the call's row will say if this process dies before its end;
+                ``call_id`` is set.
+
+        The call's row, once appended, takes the intent away in its own transaction; where
+        that row came first, this does nothing.
+
+        Raises:
+            AuditUnavailable: the store is down: nothing may be sent.
+        """
+
+    async def close_interrupted(self, at_us: int) -> list[AuditRow]:
+        """Append the row of each call whose process died after its intent.
+
+        Only whoever can take the dead process's lock file does so.
+
+        Returns:
+            The rows, of action ``http_call_interrupted``.
+
+        Raises:
+            AuditUnavailable: the store is down.
+        """
+
+    def watch_audit(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Call back on the loop after this process, or perhaps another, added rows.
+
+        Returns the unsubscriber.
         """
 
     async def audit_page(
@@ -253,6 +312,20 @@ class SecretStore(Protocol):
     async def delete_secret(self, name: str, entry: AuditEntry) -> bool:
         """Delete a secret, with its audit row; False (and no row) if there is none."""
 
+    async def chain_keys(self) -> list[ChainKeyRecord]:
+        """Return the retired keys of the log's chain."""
+
+    async def rotate_key(self, rotation: KeyRotation) -> bool:
+        """Put everything under another master key in one durable transaction.
+
+        Returns:
+            False, and nothing was changed, if a secret or a chain key is not what it was
+            when the rotation was made from it.
+
+        Raises:
+            ValueError: the chain key in use until now is not among the retired ones.
+        """
+
 
 class Store(RunStore, AuditStore, SecretStore, Protocol):
     """A whole store."""
@@ -264,6 +337,10 @@ class Store(RunStore, AuditStore, SecretStore, Protocol):
     @property
     def read_only(self) -> bool:
         """Return True for a database of a later version."""
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """Return what a person should know about this store, a sentence each."""
 
     async def close(self) -> None:
         """Finish what was handed in, then let go of everything. Idempotent."""

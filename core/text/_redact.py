@@ -14,8 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from core.text import _shapes as shapes
+from core.text._known import MASK
 
-MASK = "[redacted]"
 _MAX_PASSES = 4
 
 

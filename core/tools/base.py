@@ -54,6 +54,8 @@ class ToolContext:
         credential_for: gives the credential that is bound to a URL's host, or None.
         emit: takes what ``output`` shows; called on the loop's thread.
         clock: the time the tool lives in.
+        mask: takes known secrets out of a text, for a tool that is about to cut it: what it
+            returns is masked anyway.
     """
 
     signal: CancelSignal
@@ -62,6 +64,7 @@ class ToolContext:
     credential_for: Callable[[str], Credential | None]
     emit: Callable[[str], None]
     clock: Clock = field(default_factory=SystemClock)
+    mask: Callable[[str], str] = str
 
     def output(self, text: str) -> None:
         """Show ``text`` to whoever follows the run; the model does not get it."""
@@ -91,6 +94,10 @@ class Tool(Protocol):
     def deadline_s(self) -> float:
         """Seconds after which a call counts as lost."""
 
+    @property
+    def alone(self) -> bool:
+        """Whether no other tool call of its turn may run beside it; an effect never does."""
+
     async def run(self, arguments: str, context: ToolContext) -> str:
         """Run it once.
 
@@ -113,12 +120,19 @@ class ToolSet:
     Args:
         tools: every tool there is.
         offered: names of those on offer, in the order the model sees them.
+        mask: takes secrets out of a result, before it is cut to its bound.
 
     Raises:
         UsageError: two tools share a name, or a name on offer is no tool's.
     """
 
-    def __init__(self, tools: Iterable[Tool], offered: Sequence[str]) -> None:
+    def __init__(
+        self,
+        tools: Iterable[Tool],
+        offered: Sequence[str],
+        mask: Callable[[str], str] = str,
+    ) -> None:
+        self._mask = mask
         self._tools: dict[str, Tool] = {}
         for tool in tools:
             if tool.name in self._tools:
@@ -167,7 +181,7 @@ class ToolSet:
         Raises:
             ToolError: what the model is told instead.
         """
-        return bound_result(await self.find(name).run(arguments, context))
+        return bound_result(self._mask(await self.find(name).run(arguments, context)))
 
 
 def bound_result(text: str) -> str:

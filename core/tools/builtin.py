@@ -49,7 +49,9 @@ async def http_get(url: str, context: ToolContext) -> str:
     client = context.http.with_credential(context.credential_for(url))
     request = Request("GET", url, headers=(("Accept", "application/json, text/*, */*;q=0.5"),))
     response = await client.send_cancellable(request, context.signal)
-    return f"HTTP {response.status}\n\n{clip_marked(decode(response.body), _BODY_LIMIT)}"
+    # A secret that is cut in two is no longer found.
+    body = context.mask(decode(response.body))
+    return f"HTTP {response.status}\n\n{clip_marked(body, _BODY_LIMIT)}"
 
 
 @tool(effect="pure")

@@ -40,6 +40,7 @@ class FunctionTool:
     parameters: Mapping[str, Any]
     effect: Effect
     deadline_s: float
+    alone: bool
     function: Function
     arguments: type[BaseModel]
     context_name: str | None
@@ -81,7 +82,11 @@ class FunctionTool:
 
 
 def tool(
-    *, effect: EffectName, deadline: float = DEADLINE_S, name: str | None = None
+    *,
+    effect: EffectName,
+    deadline: float = DEADLINE_S,
+    alone: bool = False,
+    name: str | None = None,
 ) -> Callable[[Function], FunctionTool]:
     """Turn a typed function into a tool.
 
@@ -93,6 +98,8 @@ def tool(
         effect: ``pure``: running it changes nothing; ``idempotent``: running it twice
             does what running it once does; ``unsafe``: anything else.
         deadline: seconds after which a call counts as lost.
+        alone: run no other tool call of the same turn beside it. Anything but ``pure``
+            always runs alone.
         name: what the model calls it by; None: the function's name.
 
     Raises:
@@ -105,12 +112,14 @@ def tool(
             raise UsageError(
                 "There is no such effect", where=wanted, hint=did_you_mean(effect, _EFFECTS)
             )
-        return _build(function, Effect(effect), deadline, wanted)
+        return _build(function, Effect(effect), deadline, wanted, alone=alone)
 
     return decorate
 
 
-def _build(function: Function, effect: Effect, deadline: float, name: str) -> FunctionTool:
+def _build(
+    function: Function, effect: Effect, deadline: float, name: str, *, alone: bool
+) -> FunctionTool:
     if not _NAME.fullmatch(name):
         raise UsageError("A tool's name has 1 to 64 letters, digits, '_' or '-'", where=repr(name))
     if not deadline > 0:
@@ -132,6 +141,7 @@ def _build(function: Function, effect: Effect, deadline: float, name: str) -> Fu
         parameters=_schema(arguments),
         effect=effect,
         deadline_s=deadline,
+        alone=alone,
         function=function,
         arguments=arguments,
         context_name=context_name,

@@ -17,7 +17,7 @@ from core.errors import StepbrakeError
 from playground.adapter import RunSession
 from playground.commands import RUN, bindings
 from playground.safe import safe_notify, safe_title
-from playground.state.form import FormError, build_request
+from playground.state.form import FormError, build_request, form_of
 from playground.state.run import RunView
 from playground.state.summary import summary
 from playground.widgets.audit_pane import AuditPane
@@ -50,6 +50,7 @@ class RunScreen(Screen[None]):
         self._clock = clock
         self._session: RunSession | None = None
         self._timer: Timer | None = None
+        self._wanted: str | None = None
 
     def compose(self) -> ComposeResult:
         """Lay out the screen."""
@@ -93,13 +94,22 @@ class RunScreen(Screen[None]):
         """Return the form."""
         return self.query_one(Form)
 
-    def attach(self, run_id: str) -> None:
-        """Watch a run that is there already."""
-        if self.view is not None and self.view.run_id == run_id:
-            return
-        self._open().attach(run_id)
-        self._show_all()
-        self.steps.focus()
+    def attach(self, run_id: str, step: str | None = None) -> None:
+        """Watch a run that is there already, at one of its steps if it has that step."""
+        if self.view is None or self.view.run_id != run_id:
+            self._open().attach(run_id)
+            self._show_all()
+            self.steps.focus()
+        self.set_class(False, "-options")
+        self._wanted = step
+        self._find_step()
+
+    def _find_step(self) -> None:
+        row = self.view.row_of(self._wanted) if self.view and self._wanted else None
+        if row is not None:
+            self._wanted = None
+            self.steps.go_to(row)
+            self.steps.focus()
 
     # What comes from the run ----------------------------------------------------------
 
@@ -113,17 +123,17 @@ class RunScreen(Screen[None]):
             grown=self._grown,
             complain=self._complain,
         )
-        self._session = session
+        self._session, self._wanted = session, None
         return session
 
     def _changed(self, session: RunSession, rows: set[int]) -> None:
         if session is not self._session:
             return
-        asked = session.view.request.get("prompt")
-        if session.watching and isinstance(asked, str):
+        if session.watching and session.view.request:
             session.watching = False
-            self.form.show_prompt(asked)
+            self.form.show(form_of(session.view.request))
         self.steps.update_rows(rows, self._clock.now_us())
+        self._find_step()
         self._show_run()
         if session.ladder.level is not None and session.ladder.shown_at is None:
             self.call_after_refresh(session.painted)
@@ -171,7 +181,8 @@ class RunScreen(Screen[None]):
         self._show_row()
 
     def _show_line(self, now_us: int) -> None:
-        self.query_one("#summary", Strips).show(summary(self.view, now_us))
+        stored = self._runtime.audit.available
+        self.query_one("#summary", Strips).show(summary(self.view, now_us, stored=stored))
         self.query_one(CancelButton).show(self.view, now_us)
 
     def _show_row(self) -> None:
@@ -244,11 +255,14 @@ class RunScreen(Screen[None]):
         """Show or hide the audit log beside the run."""
         panes = self.query(AuditPane)
         if panes:
+            within = any(pane.has_focus_within for pane in panes)
             await panes.remove()
+            if within:
+                self.steps.focus()
         else:
-            await self.query_one("#body").mount(
-                AuditPane(self._runtime.audit), before=self.query_one(Inspector)
-            )
+            pane = AuditPane(self._runtime.audit)
+            await self.query_one("#body").mount(pane, before=self.query_one(Inspector))
+            pane.focus()
         self.set_class(not panes, "-audit")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

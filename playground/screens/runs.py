@@ -77,6 +77,7 @@ class RunsScreen(Screen[None]):
         self._older = False
         self._again = False
         self._said = ("", "")
+        self._live = False
         self.table = RunsTable(id="runs")
         self.heads = ColumnHeads(gap=2)
         self.panel = Vertical(id="runs-panel")
@@ -188,11 +189,11 @@ class RunsScreen(Screen[None]):
 
     def _titles(self) -> None:
         row = self.table.current
-        again = (
-            row is not None
-            and state.live(row)
-            and self.ladder(row.run_id).level is CancelLevel.BOUNDARY
-        )
+        live = row is not None and state.live(row)
+        if live != self._live:
+            self._live = live
+            self.refresh_bindings()
+        again = row is not None and live and self.ladder(row.run_id).level is CancelLevel.BOUNDARY
         hint = "press c again to abort the step in flight" if again else ""
         said = (state.title(self._runs), hint)
         if said != self._said:
@@ -221,6 +222,13 @@ class RunsScreen(Screen[None]):
         if row is not None:
             self.post_message(self.AttachRun(row.run_id))
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer to cancel only a run that is live."""
+        if action == "cancel":
+            row = self.table.current
+            return row is not None and state.live(row)
+        return super().check_action(action, parameters)
+
     def action_leave(self) -> None:
         """Go back to the run screen; nothing is cancelled from a list by leaving it."""
         self.app.call_later(self.app.run_action, "go('run')")
@@ -235,10 +243,15 @@ class RunsScreen(Screen[None]):
         if level is not None:
             self.run_worker(self._cancel(row.run_id, level), group="runs-cancel")
 
+    def _stands(self, run_id: str) -> CancelLevel | None:
+        place = self._runs.index(run_id)
+        row = None if place is None else self._runs.rows[place]
+        return row.level if row is not None and row.cancelling else None
+
     async def _cancel(self, run_id: str, level: CancelLevel) -> None:
         try:
             await self._source.cancel(run_id, level)
         except StepbrakeError as error:
-            self._ladders[run_id] = self.ladder(run_id).refused()
+            self._ladders[run_id] = self.ladder(run_id).refused(self._stands(run_id))
             safe_notify(self.app, error.what, title=error.title, severity="error")
         self.refresh_runs()

@@ -56,9 +56,9 @@ class CancelLadder:
             return self
         return replace(self, level=level, shown_at=None)
 
-    def refused(self) -> CancelLadder:
-        """Go back to the start: the runtime did not take the cancel."""
-        return CancelLadder(pressed_at=self.pressed_at)
+    def refused(self, stands: CancelLevel | None) -> CancelLadder:
+        """Go back to the level that stands: the runtime did not take the one asked for."""
+        return CancelLadder(level=stands, pressed_at=self.pressed_at)
 
     def armed(self, now: float) -> bool:
         """Return whether a fresh press would raise the level."""

@@ -162,7 +162,11 @@ def _result(row: StepView) -> Iterator[Block]:
         case _:
             if row.error is not None:
                 yield Block(f"{row.error.code}: {row.error.message}\n\n", Tone.BAD)
-    if row.live:
+    if row.live and row.remote:
+        yield Block(
+            "Another process drives this run: what it says comes when the step ends.", Tone.DIM
+        )
+    elif row.live:
         yield Block(row.output if row.kind is RowKind.TOOL else row.text)
     elif row.text:
         yield Block(row.text)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from core.model import RunRequest
 
@@ -65,6 +67,30 @@ def build_request(form: FormData) -> RunRequest:
         raw=form.raw,
     )
     return request if rounds is None else replace(request, max_rounds=rounds)
+
+
+def form_of(request: Mapping[str, Any]) -> FormData:
+    """Return the form that asks for what a run was asked, its ``RunRequest`` as JSON."""
+
+    def text(name: str) -> str:
+        value = request.get(name)
+        return "" if value is None else str(value)
+
+    tools = request.get("tools")
+    thinking: dict[Any, str] = {True: "on", False: "off"}
+    usual = str(RunRequest(prompt="").max_rounds)
+    return FormData(
+        prompt=text("prompt"),
+        model=text("model"),
+        tools=None if tools is None else tuple(map(str, tools)),
+        system=text("system"),
+        max_rounds="" if text("max_rounds") == usual else text("max_rounds"),
+        max_tokens=text("max_tokens"),
+        temperature=text("temperature"),
+        thinking=thinking.get(request.get("thinking"), "default"),
+        dry_run=request.get("dry_run") is True,
+        raw=request.get("raw") is True,
+    )
 
 
 def options_gist(form: FormData, offered: int) -> str:

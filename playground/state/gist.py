@@ -86,7 +86,9 @@ def _live(row: StepView) -> Gist:
         return Gist(row.thinking.tail, Tone.DIM, tail=True)
     if row.kind is RowKind.TOOL:
         return Gist(row.arguments[:_HEAD], Tone.DIM)
-    return Gist("waiting for the first token", Tone.DIM)
+    return Gist(
+        "at work in another process" if row.remote else "waiting for the first token", Tone.DIM
+    )
 
 
 def _ended(row: StepView) -> Gist:

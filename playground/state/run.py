@@ -63,7 +63,7 @@ class RunView:
     Attributes:
         rows: the step list, oldest first.
         transcript: the messages, in the order a model gets them.
-        level, cancel_by, cancel_us, in_flight: the cancel that is under way, if any.
+        cancel_by, in_flight: the cancel that is under way, if any.
         receipt: what the cancel did, once it is over.
     """
 
@@ -80,15 +80,15 @@ class RunView:
         self.usage = Usage()
         self.rows: list[StepView] = []
         self.transcript: list[Message] = []
-        self.level: CancelLevel | None = None
         self.cancel_by = ""
-        self.cancel_us: int | None = None
         self.in_flight: tuple[InFlight, ...] = ()
         self.receipt: Receipt | None = None
         self.reason: TerminationReason | None = None
         self.error: StepError | None = None
         self.truncated = False
         self.last_seq = -1
+        self._cancels: dict[CancelLevel, int] = {}
+        self._taken: CancelLevel | None = None
         self._steps: dict[str, int] = {}
         self._live: set[int] = set()
         self._asked: tuple[ToolCall, ...] = ()
@@ -117,16 +117,27 @@ class RunView:
         """Show a cancel that was asked for here before the runtime has answered."""
         self._raise(level, now_us)
 
+    @property
+    def level(self) -> CancelLevel | None:
+        """Return the level of the cancel that is under way or over, None if nobody asked."""
+        return self.receipt.level if self.receipt else max(self._cancels, default=None)
+
+    @property
+    def cancel_us(self) -> int | None:
+        """Return when that level was first asked for, UTC microseconds."""
+        return self._cancels.get(self.level) if self.level is not None else None
+
     def acknowledged(self, receipt: CancelReceipt) -> None:
         """Take what the runtime said to the cancel."""
         if receipt.level is not None and self.phase.live:
             self.in_flight = receipt.in_flight
+            self._take(receipt.level)
 
-    def refused(self) -> None:
-        """Take back a cancel that the runtime did not accept."""
-        if self.phase.live:
-            self.level = self.cancel_us = None
-            self.phase = Phase.STARTING if self.started_us is None else Phase.RUNNING
+    def refused(self, level: CancelLevel) -> None:
+        """Take back a level that the runtime did not accept; one below it may stand."""
+        if self.phase.live and (self._taken is None or level > self._taken):
+            self._cancels.pop(level, None)
+            self._settle()
 
     def elapsed_ms(self, now_us: int) -> float | None:
         """Return the run's wall time in milliseconds, None before it started."""
@@ -165,21 +176,31 @@ class RunView:
         names = [MODEL_CALL if row.kind is RowKind.MODEL else row.name for row in self.live_steps]
         return "" if not names else names[0] + (f" +{len(names) - 1}" if len(names) > 1 else "")
 
+    def row_of(self, step: str) -> int | None:
+        """Return the number of a step's row, None if it has none yet."""
+        return self._steps.get(step)
+
     def step_label(self, step: str | None) -> str:
         """Return a step as a person calls it, with its id; empty for None."""
         if step is None:
             return ""
-        index = self._steps.get(step)
+        index = self.row_of(step)
         row = self.rows[index] if index is not None else None
         return f"{row.kind.value} {row.name} ({step})" if row is not None else step
 
     def _raise(self, level: CancelLevel, at_us: int) -> None:
-        if not self.phase.live or (self.level is not None and level <= self.level):
-            return
-        self.level = level
-        self.phase = _STOPPING[level]
-        if self.cancel_us is None or level is CancelLevel.ABORT:
-            self.cancel_us = at_us
+        if self.phase.live:
+            self._cancels.setdefault(level, at_us)
+            self._settle()
+
+    def _take(self, level: CancelLevel) -> None:
+        self._taken = level if self._taken is None else max(self._taken, level)
+
+    def _settle(self) -> None:
+        if self.level is not None:
+            self.phase = _STOPPING[self.level]
+        else:
+            self.phase = Phase.STARTING if self.started_us is None else Phase.RUNNING
 
     def _add(self, row: StepView) -> int:
         self.rows.append(row)
@@ -222,7 +243,8 @@ class RunView:
 
     def _tool_started(self, event: ToolStarted) -> int:
         index, row = self._row(event, RowKind.TOOL)
-        row.live, row.arguments, row.event = True, event.arguments, event
+        row.live, row.remote = True, self.attached
+        row.arguments, row.event = event.arguments, event
         self._live.add(index)
         return index
 
@@ -233,6 +255,7 @@ class RunView:
 
     def _cancel_requested(self, event: CancelRequested) -> int:
         self._raise(event.level, event.at_us)
+        self._take(event.level)
         self.cancel_by, self.in_flight = event.by, event.in_flight
         row = StepView(RowKind.CANCEL, event.at_us, round=event.round, name=event.by)
         row.event = event
@@ -252,8 +275,8 @@ class RunView:
         )
         self._asked, self._answers = (), {}
         index, row = self._row(event, RowKind.MODEL)
-        row.live, row.attempt, row.messages = True, event.attempt, event.messages
-        row.event = event
+        row.live, row.remote = True, self.attached
+        row.attempt, row.messages, row.event = event.attempt, event.messages, event
         self._live.add(index)
         return index
 
@@ -318,7 +341,7 @@ class RunView:
             case Cancelled():
                 self.phase, self.receipt = Phase.CANCELLED, event.receipt
                 self.reason = TerminationReason.CANCELLED
-                self.level, self.cancel_by = event.receipt.level, event.receipt.requested_by
+                self.cancel_by = event.receipt.requested_by
         return self._add(row)
 
 

@@ -34,6 +34,7 @@ class StepView:
         name: the model entry, the tool, or who asked.
         attempt: of a model call, from 1 within its round.
         live: it has begun and has no outcome yet.
+        remote: another process does it: its text is not seen before its outcome.
         outcome: how it ended, None while live and for rows that are no steps.
         executed: False if its body never began.
         duration_ms: how long it took, None while live.
@@ -59,6 +60,7 @@ class StepView:
     name: str = ""
     attempt: int = 1
     live: bool = False
+    remote: bool = False
     outcome: StepOutcome | None = None
     executed: bool = True
     duration_ms: float | None = None

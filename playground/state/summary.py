@@ -24,17 +24,25 @@ def phase_piece(phase: Phase) -> Piece:
     return _PHASES[phase]
 
 
-def summary(view: RunView | None, now_us: int) -> list[Piece]:
-    """Return the strip's pieces, the most important first; the last give way."""
+def summary(view: RunView | None, now_us: int, *, stored: bool = True) -> list[Piece]:
+    """Return the strip's pieces, the most important first; the last give way.
+
+    Args:
+        view: the run, None before the first.
+        now_us: UTC microseconds.
+        stored: whether the store takes writes; a run of ours waits until it does.
+    """
     if view is None:
         return [("no run yet", Tone.DIM)]
     usage = view.usage
     rounds = f"{view.round}/{view.max_rounds}" if view.max_rounds else str(view.round)
     streaming = view.streaming_tokens
     about = "~" if usage.estimated or streaming else ""
+    waiting = view.phase.live and not view.attached and not stored
     written = usage.output_tokens + streaming
     pieces = [
         _PHASES[view.phase],
+        ("waiting for the store" if waiting else "", Tone.WARN),
         (elapsed(view.elapsed_ms(now_us)), Tone.PLAIN),
         (f"round {rounds}", Tone.PLAIN),
         (f"{about}{count(usage.input_tokens)} in {count(written)} out", Tone.PLAIN),

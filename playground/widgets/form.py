@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from textual import on
@@ -41,6 +42,7 @@ class Form(Vertical):
         super().__init__(id="form")
         self._models = models
         self._tools = tools
+        self._asked = FormData(prompt="", model="")
 
     def compose(self) -> ComposeResult:
         """Lay out the form."""
@@ -85,12 +87,22 @@ class Form(Vertical):
     def data(self) -> FormData:
         """Return the fields as they are."""
         model = str(self.query_one("#model", Select).value)
-        form = FormData(prompt=self.prompt.text, model=model)
+        form = replace(self._asked, prompt=self.prompt.text, model=model)
         return form if self.options is None else self.options.fill(form)
 
-    def show_prompt(self, text: str) -> None:
-        """Show what a run that was found in the list was asked."""
-        self.prompt.text = display(text)
+    def show(self, form: FormData) -> None:
+        """Show what a run that was found in a list was asked: Enter would ask it again."""
+        self._asked = form
+        self.prompt.text = display(form.prompt)
+        names = [entry.name for entry in self._models]
+        if form.model not in names:
+            names.append(form.model)  # the core says so if it is not to be had here
+        model = self.query_one("#model", Select)
+        model.set_options([(safe_option(name), name) for name in names])
+        model.value = form.model
+        if self.options is not None:
+            self.options.show(form)
+        self._gist()
 
     def complain(self, error: FormError) -> None:
         """Say what is wrong with a field, and go there."""
@@ -102,13 +114,13 @@ class Form(Vertical):
     def note(self, text: str, *, bad: bool = False) -> None:
         """Say something beside the buttons."""
         note = self.query_one("#form-note", SafeStatic)
-        note.set_class(bad, "-bad")
+        self.set_class(bad, "-bad")
         note.show(text)
 
     async def open_options(self, shown: bool) -> None:
         """Show or hide the options."""
         if shown and self.options is None:
-            await self.mount(Options(self._tools))
+            await self.mount(Options(self._tools, self._asked))
         self.screen.set_class(shown, "-options")
         if shown:
             self.query_one("#tools").focus()
@@ -123,5 +135,4 @@ class Form(Vertical):
     @on(Select.Changed, "#model")
     @on(TextArea.Changed, "#prompt")
     def _gist(self) -> None:
-        pure = sum(tool.effect == "pure" for tool in self._tools)
-        self.note(options_gist(self.data, pure))
+        self.note(options_gist(self.data, sum(tool.default for tool in self._tools)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+from time import monotonic
 from typing import ClassVar
 
 from textual import events
@@ -10,13 +12,7 @@ from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import TextArea
 
-from core.text import display
-
-_TOGETHER = 0.03
-"""Seconds: keys closer together than this were not typed by hand."""
-
-_SETTLE = 0.08
-"""Seconds an Enter that came with other keys is held back: if more follows it was pasted."""
+from playground.keys import SETTLE, TOGETHER
 
 
 class PromptArea(TextArea):
@@ -46,23 +42,45 @@ class PromptArea(TextArea):
         self._held: Timer | None = None
 
     async def _on_key(self, event: events.Key) -> None:
-        close = event.time - self._last_key < _TOGETHER
+        close = event.time - self._last_key < TOGETHER
         self._last_key = event.time
         self._release()
+        if event.key == "tab" and close:
+            event.stop()
+            event.prevent_default()
+            self.insert("\t")
+            return
         if event.key != "enter":
             await super()._on_key(event)
             return
         event.stop()
         event.prevent_default()
         if close:
-            self._held = self.set_timer(_SETTLE, self._submit)
+            self._hold()
         else:
             self._submit()
 
     async def _on_paste(self, event: events.Paste) -> None:
         self._release()
-        event.prevent_default()
-        await super()._on_paste(events.Paste(display(event.text)))
+
+    def on_late_press(self) -> None:
+        """Start nothing after a cancel key."""
+        if self._held is not None:
+            self._held.stop()
+            self._held = None
+
+    def on_blur(self) -> None:
+        """Run nothing that was typed before the keys went elsewhere."""
+        self._release()
+
+    def _hold(self) -> None:
+        self._held = self.set_timer(SETTLE, partial(self._settled, monotonic()))
+
+    def _settled(self, since: float) -> None:
+        if monotonic() - since > 2 * SETTLE:
+            self._hold()  # the loop was busy: what follows may not have been read yet
+        else:
+            self._submit()
 
     def _release(self) -> None:
         """Turn an Enter that was held back into the new line it was."""

@@ -93,9 +93,11 @@ class StepList(VirtualList, Toned):
         cells.append(Cell(about.text, self.tone(about.tone), grow=True, tail=about.tail))
         if width >= _WIDE:
             spent = row.usage.total_tokens if row.kind is RowKind.MODEL else 0
-            cells.append(Cell(f"{short_count(spent)} tok" if spent else "", quiet, 9, right=True))
+            if spent:
+                cells.append(Cell(f"{short_count(spent)} tok", quiet, 9, right=True))
         took = (elapsed if row.live else duration)(row.elapsed_ms(self._now_us))
-        cells.append(Cell(took, quiet, 7, right=True))
+        if took:
+            cells.append(Cell(took, quiet, 7, right=True))
         return safe_strip(cells, width)
 
 

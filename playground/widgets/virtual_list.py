@@ -192,26 +192,27 @@ class VirtualList(LineScroll, can_focus=True):
 
     def action_move(self, rows: int) -> None:
         """Move the cursor by some rows."""
-        self._move_to(self.selected + rows)
+        self.go_to(self.selected + rows)
 
     def action_page(self, pages: int) -> None:
         """Move the cursor by some pages."""
-        self._move_to(self.selected + pages * max(1, self.scrollable_content_region.height - 1))
+        self.go_to(self.selected + pages * max(1, self.scrollable_content_region.height - 1))
 
     def action_first(self) -> None:
         """Go to the first row."""
-        self._move_to(0)
+        self.go_to(0)
 
     def action_last(self) -> None:
         """Go to the last row."""
-        self._move_to(self.row_count - 1)
+        self.go_to(self.row_count - 1)
 
     def action_choose(self) -> None:
         """Choose the row with the cursor."""
         if self.selected >= 0:
             self.post_message(self.Selected(self, self.selected))
 
-    def _move_to(self, index: int) -> None:
+    def go_to(self, index: int) -> None:
+        """Move the cursor to a row, as a key does."""
         self.selected = index
         if self.tails:
             self.follow = self.selected >= self.tail()
@@ -227,7 +228,7 @@ class VirtualList(LineScroll, can_focus=True):
         """Move the cursor to the row; a double click chooses it."""
         index = self._row_at(event)
         if index >= 0:
-            self._move_to(index)
+            self.go_to(index)
             if event.chain == 2:
                 self.action_choose()
 

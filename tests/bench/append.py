@@ -20,6 +20,7 @@ from core.store.sqlite import driver_note
 from core.store.sqlite._audit import append
 from core.store.sqlite._driver import connect
 from core.store.sqlite._open import open_database
+from core.store.sqlite._sealing import Sealing
 from core.store.sqlite._transact import Transaction
 from tests.core.store.builders import entry, seal
 
@@ -61,12 +62,13 @@ async def one_by_one(folder: Path) -> Rates:
     assert opened.writable is not None
     connection = opened.writable.connection
     connection.execute("PRAGMA synchronous = FULL")
-    sealed = seal(opened.database_id)
+    sealing = Sealing(seal, opened.database_id, None)
     done = 0
     cpu, began = time.process_time(), time.perf_counter()
     while time.perf_counter() - began < SECONDS:
         connection.execute("BEGIN IMMEDIATE")
-        append(Transaction(connection), sealed, entry(call_id=f"{began}-{done}", run_id="run"))
+        transaction = Transaction(connection=connection)
+        append(transaction, sealing, entry(call_id=f"{began}-{done}", run_id="run"))
         connection.execute("COMMIT")
         done += 1
     took = time.perf_counter() - began

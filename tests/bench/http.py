@@ -1,43 +1,24 @@
-"""Abort latency, cost of a small GET, and a thousand stalled calls, each beside peers.
+"""The bars of the HTTP client, measured beside its peers in one run.
 
-Run it with ``python -m tests.bench.http``. The server is a process of its own and
-says when it saw a connection close; rounds are interleaved and medians are printed.
-Times of an abort run from the request to stop until the server saw the close.
+Run it with ``python -m tests.bench.http``. Rounds are interleaved and medians are printed,
+each ratio beside its bar. Times of an abort run from the request to stop until the server,
+a process of its own, saw the close. CPU time is that of this process.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import statistics
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
-from typing import IO, Any
+from typing import Any
 
-import httpx
-import pycurl
-
-from core.clock import SystemClock
-from core.http import (
-    AddressPolicy,
-    Belt,
-    Bounds,
-    CancelSignal,
-    CurlTransport,
-    Fault,
-    Pin,
-    Request,
-    ThreadResolver,
-    VaultHttpClient,
-    WireRequest,
-    parse_url,
-)
-from core.ids import RandomIds
-from core.model import AuditEntry
+from tests.bench import http_peers as peers
+from tests.bench.http_server import BULK, EVENTS, PACED, Reports, cores_apart, server
 
 ROUNDS = 5
 ABORTS = 100
@@ -46,277 +27,205 @@ GETS = 2_000
 HTTPX_GETS = 300
 STALLED = 1_000
 
-_ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 12\r\n\r\nhello, world"
+STALLING = {
+    "ours": peers.stalling_ours,
+    "aiohttp": peers.stalling_aiohttp,
+    "httpx": peers.stalling_httpx,
+}
+GETTING: dict[str, tuple[peers.Run, int]] = {
+    "ours": (peers.get_transport, GETS),
+    "ours, whole client": (peers.get_client, GETS),
+    "pycurl.AsyncCurlMulti, bare": (peers.get_pycurl, GETS),
+    "aiohttp": (peers.get_aiohttp, GETS),
+    "httpx": (peers.get_httpx, HTTPX_GETS),
+}
+READING: dict[str, peers.Read] = {
+    "ours": peers.body_ours,
+    "aiohttp": peers.body_aiohttp,
+    "httpx": peers.body_httpx,
+}
+
+Figures = dict[str, list[float]]
 
 
-# ---- the server, in a process of its own
-
-
-class _Protocol(asyncio.Protocol):
-    """Answers ``GET /``; says nothing to anything else, and reports both ends of it."""
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
-        self.stalled = False
-
-    def data_received(self, data: bytes) -> None:
-        if data.startswith(b"GET / "):
-            self.transport.write(_ANSWER)
-        elif not self.stalled:
-            self.stalled = True
-            print("arrived", time.monotonic_ns(), flush=True)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        if self.stalled:
-            print("closed", time.monotonic_ns(), flush=True)
-
-
-async def _serve() -> None:
-    loop = asyncio.get_running_loop()
-    server = await loop.create_server(_Protocol, "127.0.0.1", 0, backlog=2_048)
-    print("port", server.sockets[0].getsockname()[1], flush=True)
-    await asyncio.Event().wait()
-
-
-class Reports:
-    """What the server says, as it says it."""
-
-    def __init__(self, pipe: IO[bytes], pid: int) -> None:
-        self.pid = pid
-        self._pipe = pipe
-        self.port = self._take_blocking("port")
-
-    async def take(self, word: str) -> int:
-        """Return the number of the next report, which must be a ``word``."""
-        return await asyncio.to_thread(self._take_blocking, word)
-
-    def _take_blocking(self, word: str) -> int:
-        said, number = self._pipe.readline().split()
-        if said.decode() != word:
-            raise RuntimeError(f"the server said {said!r} instead of {word!r}")
-        return int(number)
-
-
-@contextmanager
-def server() -> Iterator[Reports]:
-    """Run the server."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.bench.http", "--serve"], stdout=subprocess.PIPE
-    )
-    assert process.stdout is not None
-    try:
-        yield Reports(process.stdout, process.pid)
-    finally:
-        process.kill()
-        process.wait()
-        process.stdout.close()
-
-
-@contextmanager
-def _cores_apart(pid: int) -> Iterator[None]:
-    """Give the server a core of its own: else it sees a close when ours falls asleep."""
-    cores = os.sched_getaffinity(0)
-    if len(cores) > 1:
-        first, *rest = sorted(cores)
-        os.sched_setaffinity(pid, {first})
-        os.sched_setaffinity(0, rest)
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(pid, cores)
-        os.sched_setaffinity(0, cores)
-
-
-# ---- ours
-
-
-class NoAudit:
-    """A sink that costs nothing, so that the client alone is measured."""
-
-    def check(self) -> None:
-        """Say that all is well."""
-
-    async def append(self, entry: AuditEntry) -> None:
-        """Forget ``entry``."""
-
-
-class Collect:
-    """The cheapest sink there is."""
-
-    def __init__(self) -> None:
-        self.over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-    def connected(self) -> None:
-        """Nothing to do."""
-
-    def head(self, status: int, headers: tuple[tuple[str, str], ...]) -> None:
-        """Nothing to do."""
-
-    def data(self, chunk: bytes) -> bool:
-        """Drop it."""
-        return True
-
-    def end(self, fault: Fault | None, number: int) -> None:
-        """Let the waiter go on."""
-        self.over.set_result(None)
-
-
-def client(transport: CurlTransport, port: int) -> VaultHttpClient:
-    """Return a client of ours for the server."""
-    return VaultHttpClient(
-        transport=transport,
-        resolver=ThreadResolver(),
-        policy=AddressPolicy(),
-        audit=NoAudit(),
-        clock=SystemClock(),
-        ids=RandomIds(),
-        allow=(f"127.0.0.1:{port}",),
-        bounds=Bounds(total=600),
-    )
-
-
-# ---- abort latency
-
-
-async def abort_ours(reports: Reports, count: int) -> list[float]:
-    """Return microseconds of ``count`` aborts by a signal."""
-    transport = CurlTransport()
-    sender = client(transport, reports.port)
-    request = Request("GET", f"http://127.0.0.1:{reports.port}/stall")
+async def abort(kind: str, reports: Reports, count: int) -> list[float]:
+    """Return microseconds of ``count`` aborts."""
     taken = []
-    for _ in range(count):
-        signal = CancelSignal()
-        task = asyncio.create_task(sender.send_cancellable(request, signal))
-        await reports.take("arrived")
-        begun = time.monotonic_ns()
-        signal.set()
-        await asyncio.gather(task, return_exceptions=True)
-        taken.append((await reports.take("closed") - begun) / 1_000)
-    transport.close()
-    return taken
-
-
-async def abort_httpx(reports: Reports, count: int) -> list[float]:
-    """Return microseconds of ``count`` aborts of httpx by cancelling the task."""
-    taken = []
-    async with httpx.AsyncClient(timeout=None) as sender:
+    async with STALLING[kind](reports) as begin:
         for _ in range(count):
-            task = asyncio.create_task(sender.get(f"http://127.0.0.1:{reports.port}/stall"))
+            task, stop = begin()
             await reports.take("arrived")
             begun = time.monotonic_ns()
-            task.cancel()
+            stop()
             await asyncio.gather(task, return_exceptions=True)
             taken.append((await reports.take("closed") - begun) / 1_000)
     return taken
 
 
-async def abort_ticker(reports: Reports, count: int) -> list[float]:
-    """Return microseconds of ``count`` aborts of the same libcurl, looked at every 0.1 s."""
-    taken = []
-    for _ in range(count):
-        stop = threading.Event()
-        thread = threading.Thread(target=_tick, args=(reports.port, stop))
-        thread.start()
+def measure_aborts(reports: Reports) -> None:
+    """Print abort latencies."""
+    middle: Figures = {}
+    late: Figures = {}
+    for _ in range(ROUNDS):
+        for kind in [*STALLING, "ticker, 0.1 s"]:
+            if kind in STALLING:
+                taken = asyncio.run(abort(kind, reports, ABORTS))
+            else:
+                taken = asyncio.run(peers.abort_ticker(reports, TICKER_ABORTS))
+            middle.setdefault(kind, []).append(statistics.median(taken))
+            late.setdefault(kind, []).append(statistics.quantiles(taken, n=20)[-1])
+    show(
+        "abort, until the peer saw the close, p50, us",
+        middle,
+        {"ticker, 0.1 s": 1 / 200, "aiohttp": 0.85},
+    )
+    show("abort, p95, us", late, {})
+
+
+async def stalled(kind: str, reports: Reports, count: int) -> dict[str, float]:
+    """Open ``count`` calls, look at them idle, and abort them all."""
+    async with STALLING[kind](reports) as begin:
+        task, stop = begin()  # everything that is made once is there
         await reports.take("arrived")
-        # Anywhere within a tick, as a person's key press would be.
-        await asyncio.sleep((time.monotonic_ns() % 97) / 1_000)
+        stop()
+        await asyncio.gather(task, return_exceptions=True)
+        await reports.take("closed")
+        before = len(os.listdir("/proc/self/fd"))
+        memory, threads = _resident_kib(), _threads()
+        calls = [begin() for _ in range(count)]
+        for _ in range(count):
+            await reports.take("arrived")
+        memory, threads = _resident_kib() - memory, _threads() - threads
+        cpu = time.process_time()
+        await asyncio.sleep(1.0)
+        idle = (time.process_time() - cpu) * 1_000
         begun = time.monotonic_ns()
-        stop.set()
-        taken.append((await reports.take("closed") - begun) / 1_000)
-        thread.join()
-    return taken
-
-
-def _tick(port: int, stop: threading.Event) -> None:
-    multi, easy = pycurl.CurlMulti(), pycurl.Curl()
-    easy.setopt(pycurl.URL, f"http://127.0.0.1:{port}/stall")
-    easy.setopt(pycurl.NOSIGNAL, 1)
-    multi.add_handle(easy)
-    while not stop.is_set():
-        multi.perform()
-        multi.select(0.1)
-    multi.remove_handle(easy)
-    easy.close()
-    multi.close()
-
-
-# ---- a small GET
-
-
-async def get_transport(reports: Reports, count: int) -> None:
-    """Send with our transport alone, all hardening on."""
-    transport = CurlTransport()
-    url = parse_url(f"http://127.0.0.1:{reports.port}/", (f"127.0.0.1:{reports.port}",))
-    headers = (("Accept", "*/*"), ("User-Agent", "bench"), ("Accept-Encoding", "identity"))
-    wire, belt = WireRequest("GET", url, headers, b""), Belt(11_000, 601_000)
-    pin = Pin("bench.invalid", ("127.0.0.1",), True)
-    for _ in range(count):
-        sink = Collect()
-        transport.start(wire, pin, belt, sink)
-        await sink.over
-    transport.close()
-
-
-async def get_client(reports: Reports, count: int) -> None:
-    """Send with the whole client, rows going nowhere."""
-    transport = CurlTransport()
-    sender = client(transport, reports.port)
-    request = Request("GET", f"http://127.0.0.1:{reports.port}/", (("Accept", "*/*"),))
-    for _ in range(count):
-        await sender.send(request)
-    transport.close()
-
-
-async def get_pycurl(reports: Reports, count: int) -> None:
-    """Send with pycurl's own asyncio multi, nothing hardened."""
-    headers = ["Accept: */*", "User-Agent: bench", "Accept-Encoding: identity"]
-    async with pycurl.AsyncCurlMulti() as multi:
-        for _ in range(count):
-            easy = pycurl.Curl()
-            easy.setopt(pycurl.URL, f"http://127.0.0.1:{reports.port}/")
-            easy.setopt(pycurl.HTTPHEADER, headers)
-            easy.setopt(pycurl.WRITEFUNCTION, lambda chunk: None)
-            await multi.perform(easy)
-            easy.close()
-
-
-async def get_httpx(reports: Reports, count: int) -> None:
-    """Send with httpx."""
-    async with httpx.AsyncClient() as sender:
-        for _ in range(count):
-            await sender.get(f"http://127.0.0.1:{reports.port}/")
-
-
-# ---- a thousand stalled calls
-
-
-async def stalled(reports: Reports, count: int) -> dict[str, float]:
-    """Open ``count`` calls, look at them idle, abort them all with one signal."""
-    transport = CurlTransport()
-    sender, signal = client(transport, reports.port), CancelSignal()
-    request = Request("GET", f"http://127.0.0.1:{reports.port}/stall")
-    descriptors, memory = len(os.listdir("/proc/self/fd")), _resident_kib()
-    tasks = [asyncio.create_task(sender.send_cancellable(request, signal)) for _ in range(count)]
-    for _ in range(count):
-        await reports.take("arrived")
-    memory = _resident_kib() - memory
-    cpu = time.process_time()
-    await asyncio.sleep(1.0)
-    idle = (time.process_time() - cpu) * 1_000
-    begun = time.monotonic_ns()
-    signal.set()
-    aborted = (time.monotonic_ns() - begun) / 1e6
-    await asyncio.gather(*tasks, return_exceptions=True)
-    closed = max([await reports.take("closed") for _ in range(count)])
-    transport.close()
+        for _, stop in calls:
+            stop()
+        await asyncio.gather(*(task for task, _ in calls), return_exceptions=True)
+        closed = max([await reports.take("closed") for _ in range(count)])
+        await asyncio.sleep(0.1)
+        left = len(os.listdir("/proc/self/fd")) - before
     return {
+        "idle CPU, ms/s": idle,
+        "threads more": threads,
         "KiB a call": memory / count,
-        "idle CPU ms/s": idle,
-        "abort all, ms": aborted,
-        "last close seen, ms": (closed - begun) / 1e6,
-        "descriptors left": len(os.listdir("/proc/self/fd")) - descriptors,
+        "abort all, last close seen, ms": (closed - begun) / 1e6,
+        "descriptors left": left,
     }
+
+
+def measure_stalled() -> None:
+    """Print what a thousand stalled calls cost; each in a process of its own."""
+    found: dict[str, Figures] = {}
+    for _ in range(ROUNDS):
+        for kind in STALLING:
+            command = [sys.executable, "-m", "tests.bench.http", "--stalled", kind]
+            said = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
+            for name, value in json.loads(said).items():
+                found.setdefault(name, {}).setdefault(kind, []).append(value)
+    bars = {"KiB a call": {"aiohttp": 1.0}, "abort all, last close seen, ms": {"aiohttp": 0.6}}
+    for name, figures in found.items():
+        show(f"{STALLED} stalled calls: {name}", figures, bars.get(name, {}))
+    limit("idle CPU, ms/s", found["idle CPU, ms/s"]["ours"], 1.0)
+    limit("threads more", found["threads more"]["ours"], 0)
+    limit("descriptors left", found["descriptors left"]["ours"], 0)
+
+
+def measure_gets(reports: Reports) -> None:
+    """Print CPU time of a small GET."""
+    costs: Figures = {}
+    for _ in range(ROUNDS):
+        for name, (run, count) in GETTING.items():
+            asyncio.run(run(reports, 20))
+            begun = time.process_time()
+            asyncio.run(run(reports, count))
+            costs.setdefault(name, []).append((time.process_time() - begun) / count * 1e6)
+    show("small GET, one at a time, CPU us", costs, {"aiohttp": 0.6, "httpx": 0.08})
+
+
+async def burst(kind: str, reports: Reports) -> float:
+    """Return microseconds of CPU an event of a burst costs."""
+    count = 0
+    begun = time.process_time()
+    async with READING[kind](reports, "/burst") as chunks:
+        async for whole in peers.events(chunks):
+            count += len(whole)
+    assert count == EVENTS
+    return (time.process_time() - begun) / count * 1e6
+
+
+async def paced(kind: str, reports: Reports) -> tuple[float, float]:
+    """Return microseconds: from an event's writing to its reading (p50), and of CPU for each."""
+    delays = []
+    begun = time.process_time()
+    async with READING[kind](reports, "/paced") as chunks:
+        async for whole in peers.events(chunks):
+            now = time.monotonic_ns()
+            delays += [(now - int(event[6:])) / 1_000 for event in whole]
+    assert len(delays) == PACED
+    return statistics.median(delays), (time.process_time() - begun) / PACED * 1e6
+
+
+async def slow(kind: str, reports: Reports) -> float:
+    """Return MiB that a reader of 50 MB a second makes the process grow by."""
+    taken, grown = 0, 0
+    async with READING[kind](reports, "/bulk") as chunks:
+        before, begun = _resident_kib(), time.monotonic()
+        async for chunk in chunks:
+            taken += len(chunk)
+            await asyncio.sleep(max(begun + taken / 50e6 - time.monotonic(), 0))
+            grown = max(grown, _resident_kib() - before)
+    assert taken == BULK
+    return grown / 1_024
+
+
+def measure_streams(reports: Reports) -> None:
+    """Print what a stream of events costs, and what a slow reader does."""
+    costs: Figures = {}
+    spaced: Figures = {}
+    delays: Figures = {}
+    growth: Figures = {}
+    for _ in range(ROUNDS):
+        for kind in READING:
+            costs.setdefault(kind, []).append(asyncio.run(burst(kind, reports)))
+            with cores_apart(reports.pid):
+                delay, cost = asyncio.run(paced(kind, reports))
+            delays.setdefault(kind, []).append(delay)
+            spaced.setdefault(kind, []).append(cost)
+    for _ in range(ROUNDS):
+        for kind in READING:
+            growth.setdefault(kind, []).append(asyncio.run(slow(kind, reports)))
+    show("SSE in a burst, CPU us an event", costs, {"aiohttp": 0.5})
+    show("SSE at 2,000 events a second, CPU us an event", spaced, {})
+    show("SSE, from the server's write to the reader, p50, us", delays, {"aiohttp": 0.7})
+    show("slow reader of 100 MB, growth in MiB", growth, {})
+    limit("growth in MiB", growth["ours"], 1.0)
+
+
+def show(title: str, figures: Figures, bars: dict[str, float]) -> None:
+    """Print medians, and beside each peer the ratio of ours to it and its bar."""
+    ours = statistics.median(figures["ours"])
+    print(f"\n{title}")
+    for name, values in figures.items():
+        value = statistics.median(values)
+        ratio = "" if name == "ours" or not value else f"{ours / value:9.4f}"
+        bar = bars.get(name)
+        verdict = ""
+        if bar is not None:
+            verdict = f"  bar {bar:.4g}: {'holds' if ours <= bar * value else 'MISSED'}"
+        print(f"  {name:<30}{value:>12.2f}  {ratio:>9}{verdict}")
+
+
+def limit(name: str, values: list[float], bar: float) -> None:
+    """Print an absolute bar of ours."""
+    value = statistics.median(values)
+    print(f"  ours, {name}: {value:.2f}  bar {bar:.4g}: {'holds' if value <= bar else 'MISSED'}")
+
+
+def _threads() -> int:
+    # Those that wait for the server's reports aside.
+    return sum(not one.name.startswith("asyncio_") for one in threading.enumerate())
 
 
 def _resident_kib() -> int:
@@ -324,75 +233,26 @@ def _resident_kib() -> int:
         return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") // 1_024
 
 
-# ---- printing
-
-
-def measure_aborts(reports: Reports) -> None:
-    """Print abort latencies."""
-    runs: dict[str, tuple[Callable[[Reports, int], Coroutine[Any, Any, list[float]]], int]] = {
-        "ours": (abort_ours, ABORTS),
-        "httpx, task.cancel()": (abort_httpx, ABORTS),
-        "ticker, 0.1 s": (abort_ticker, TICKER_ABORTS),
-    }
-    medians: dict[str, list[float]] = {name: [] for name in runs}
-    for _ in range(ROUNDS):
-        for name, (run, count) in runs.items():
-            medians[name].append(statistics.median(asyncio.run(run(reports, count))))
-    _print("abort: until the peer saw the close, p50", medians, "us")
-
-
-def measure_gets(reports: Reports) -> None:
-    """Print CPU time of a small GET."""
-    runs: dict[str, tuple[Callable[[Reports, int], Coroutine[Any, Any, None]], int]] = {
-        "ours, transport alone": (get_transport, GETS),
-        "ours, whole client": (get_client, GETS),
-        "pycurl.AsyncCurlMulti, bare": (get_pycurl, GETS),
-        "httpx": (get_httpx, HTTPX_GETS),
-    }
-    costs: dict[str, list[float]] = {name: [] for name in runs}
-    for _ in range(ROUNDS):
-        for name, (run, count) in runs.items():
-            asyncio.run(run(reports, 20))
-            begun = time.process_time()
-            asyncio.run(run(reports, count))
-            costs[name].append((time.process_time() - begun) / count * 1e6)
-    _print("small GET, one at a time, CPU of this process", costs, "us")
-
-
-def measure_stalled(reports: Reports) -> None:
-    """Print what a thousand stalled calls cost.
-
-    Memory is the first round's: later ones find the heap already grown.
-    """
-    rounds = [asyncio.run(stalled(reports, STALLED)) for _ in range(ROUNDS)]
-    print(f"\n{STALLED} stalled calls")
-    for name in rounds[0]:
-        value = statistics.median(one[name] for one in rounds)
-        if name == "KiB a call":
-            value = rounds[0][name]
-        print(f"  {name:<32}{value:>10.2f}")
-
-
-def _print(title: str, figures: dict[str, list[float]], unit: str) -> None:
-    first = statistics.median(next(iter(figures.values())))
-    print(f"\n{title}")
-    for name, values in figures.items():
-        value = statistics.median(values)
-        print(f"  {name:<32}{value:>10.1f} {unit}   {first / value:>8.4f}")
-
-
-def main() -> None:
-    """Run all, or with ``--serve`` the server."""
-    if "--serve" in sys.argv:
-        asyncio.run(_serve())
+def main(argv: list[str]) -> None:
+    """Run all, only the named parts, or with ``--stalled KIND`` one measurement."""
+    if argv[:1] == ["--stalled"]:
+        with server() as reports:
+            found: Any = asyncio.run(stalled(argv[1], reports, STALLED))
+        print(json.dumps(found))
         return
-    print(f"medians of {ROUNDS} interleaved rounds; the last column is ours / the line")
+    parts = argv or ["aborts", "gets", "streams", "stalled"]
+    print(f"medians of {ROUNDS} interleaved rounds; the ratio is ours / the line")
     with server() as reports:
-        measure_stalled(reports)
-        with _cores_apart(reports.pid):
-            measure_aborts(reports)
-        measure_gets(reports)
+        if "aborts" in parts:
+            with cores_apart(reports.pid):
+                measure_aborts(reports)
+        if "gets" in parts:
+            measure_gets(reports)
+        if "streams" in parts:
+            measure_streams(reports)
+    if "stalled" in parts:
+        measure_stalled()
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

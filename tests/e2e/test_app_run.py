@@ -118,6 +118,27 @@ def test_a_pasted_log_line_presses_nothing(tmp_path: Path) -> None:
         tmux.until("left with 0")
 
 
+def test_pasted_lines_stand_below_each_other_and_pasted_keys_do_not_leave(tmp_path: Path) -> None:
+    with _app(tmp_path) as tmux:
+        tmux.paste("one\ntwo\x1b[201~\x11 three\n\tfour five")
+        screen = tmux.until("│  one", "four five")
+        assert "␍" not in screen
+        tmux.press("F4")
+        tmux.until("No run yet")
+        tmux.press("C-q")
+        tmux.until("left with 0")
+
+
+def test_a_cancel_key_right_behind_enter_is_not_lost(tmp_path: Path) -> None:
+    with _app(tmp_path) as tmux:
+        tmux.type("Weather?")
+        tmux.until("Weather?")
+        tmux.press("Enter", "F8")
+        tmux.until("■ cancelled")
+        tmux.press("C-q")
+        tmux.until("left with 0")
+
+
 @pytest.mark.parametrize("size", [(80, 24), (60, 20)], ids=str)
 def test_a_small_terminal_is_enough(tmp_path: Path, size: tuple[int, int]) -> None:
     with _app(tmp_path, pace=0.0, size=size) as tmux:

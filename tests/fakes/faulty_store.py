@@ -51,7 +51,7 @@ class FaultyStore:
     Attributes:
         inner: the real store.
         down: while True every write of a run is refused.
-        audit_down: while True every audit row is refused.
+        audit_down: while True every audit row and intent is refused.
         fault_of: the fault of a commit by its number, counted without repeats.
         handed_in: gate that ``commit`` and ``cancel`` pass before they are stored.
         answered: gate that they pass after.
@@ -101,6 +101,16 @@ class FaultyStore:
         if self.audit_down:
             raise AuditUnavailable("The disk is full")
         return await self.inner.append_audit(entry)
+
+    async def begin_call(self, entry: AuditEntry) -> None:
+        if self.audit_down:
+            raise AuditUnavailable("The disk is full")
+        await self.inner.begin_call(entry)
+
+    async def close_interrupted(self, at_us: int) -> list[AuditRow]:
+        if self.audit_down:
+            raise AuditUnavailable("The disk is full")
+        return await self.inner.close_interrupted(at_us)
 
     async def _through(self, write: Callable[[], Awaitable[T]], fault: Fault | None = None) -> T:
         await self.handed_in.passed()

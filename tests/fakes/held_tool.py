@@ -38,6 +38,7 @@ class HeldTool:
     effect: Effect = Effect.PURE
     heeds: Heeds = Heeds.SIGNAL
     deadline_s: float = 120.0
+    alone: bool = False
     result: str = "done"
     description: str = "waits"
     parameters: Mapping[str, Any] = field(

@@ -26,10 +26,12 @@ from core.model import (
     Tool,
     Usage,
 )
-from core.model.secrets import SecretRecord
-from core.store import CancelFacts, Claim, Commit, Committed, Seal, Verdict
+from core.model.secrets import ChainKeyRecord, SecretRecord
+from core.store import CancelFacts, Claim, Commit, Committed, KeyRotation, Seal, Verdict
 
 _INTENTS = (EventKind.REQUEST, EventKind.TOOL_STARTED)
+_OUTCOME_UNKNOWN = "The process died after the intent: outcome unknown"
+_EXPOSED = f"{_OUTCOME_UNKNOWN}, treat the credential as exposed"
 
 
 @dataclass(eq=False)
@@ -37,8 +39,11 @@ class MemoryDatabase:
     """What the processes of a test share.
 
     Attributes:
+        intents: the owner and the entry of each call under way.
+        seals: those of rotated keys, by key id.
         alive: the owners that have not died.
         journal: the events of the transaction under way.
+        audited: whether the transaction under way added an audit row.
         watchers: for each process, whom it tells of changes.
     """
 
@@ -46,9 +51,13 @@ class MemoryDatabase:
     runs: dict[str, RunRow] = field(default_factory=dict)
     events: dict[str, list[Event]] = field(default_factory=dict)
     audit: list[AuditRow] = field(default_factory=list)
+    intents: dict[str, tuple[str, AuditEntry]] = field(default_factory=dict)
     secrets: dict[str, SecretRecord] = field(default_factory=dict)
+    chain_keys: dict[str, ChainKeyRecord] = field(default_factory=dict)
+    seals: dict[str, Seal] = field(default_factory=dict)
     alive: set[str] = field(default_factory=set)
     journal: list[Event] = field(default_factory=list)
+    audited: bool = False
     watchers: list[list[Callable[[], None]]] = field(default_factory=list)
 
     def create(self, row: RunRow, started: Started, owner: str) -> Claim:
@@ -171,7 +180,7 @@ class MemoryDatabase:
     ) -> CancelReceipt:
         row = self.runs.get(run_id)
         if row is None:
-            raise UnknownRun("There is no such run", where=run_id)
+            raise UnknownRun(run_id)
         receipt = CancelReceipt(
             changed=False,
             run_id=run_id,
@@ -247,13 +256,80 @@ class MemoryDatabase:
         )
 
     def append_audit(self, entry: AuditEntry, seal: Seal) -> AuditRow:
-        for row in self.audit:
-            if entry.call_id is not None and row.call_id == entry.call_id:
-                return row
-        previous = self.audit[-1].mac if self.audit else None
-        row = seal(previous, len(self.audit) + 1, entry)
+        if entry.call_id is not None:
+            self.intents.pop(entry.call_id, None)
+            known = self._row_of(entry.call_id)
+            if known is not None:
+                return known
+        newest = self.audit[-1] if self.audit else None
+        if newest is not None:
+            seal = self.seals.get(newest.key_id, seal)
+        row = seal(None if newest is None else newest.mac, len(self.audit) + 1, entry)
         self.audit.append(row)
+        self.audited = True
         return row
+
+    def begin_call(self, entry: AuditEntry, owner: str) -> None:
+        assert entry.call_id is not None
+        if self._row_of(entry.call_id) is None:
+            self.intents.setdefault(entry.call_id, (owner, entry))
+
+    def left_by_the_dead(self, owner: str) -> list[AuditEntry]:
+        left = [
+            entry
+            for intent_owner, entry in self.intents.values()
+            if intent_owner != owner and intent_owner not in self.alive
+        ]
+        return sorted(left, key=lambda entry: (entry.at_us, entry.call_id or ""))
+
+    def close_interrupted(self, at_us: int, owner: str, seal: Seal) -> list[AuditRow]:
+        return [
+            self.append_audit(
+                replace(
+                    entry,
+                    at_us=at_us,
+                    action=AuditAction.HTTP_CALL_INTERRUPTED,
+                    success=False,
+                    status=0,
+                    message=_OUTCOME_UNKNOWN if entry.credential is None else _EXPOSED,
+                ),
+                seal,
+            )
+            for entry in self.left_by_the_dead(owner)
+        ]
+
+    def rotate_key(self, rotation: KeyRotation) -> bool:
+        before, records = rotation.before, {item.name: item for item in rotation.secrets}
+        stored = {(item.name, item.version, item.key_id) for item in self.secrets.values()}
+        if stored != {(item.name, item.version, before) for item in rotation.secrets}:
+            return False
+        head = self.audit[-1] if self.audit else None
+        row = rotation.seal(head.mac if head else None, len(self.audit) + 1, rotation.entry)
+        retired = {item.key_id: item for item in rotation.chain_keys if item.key_id != row.key_id}
+        if before not in retired:
+            raise ValueError("the key in use until now must be among the retired ones")
+        if self.chain_keys.keys() - {row.key_id} != retired.keys() - {before} or any(
+            item.wrapped_by != before for item in self.chain_keys.values()
+        ):
+            return False
+        for name, record in self.secrets.items():
+            new = records[name]
+            self.secrets[name] = replace(
+                record,
+                format=new.format,
+                key_id=new.key_id,
+                wrapped_key=new.wrapped_key,
+                nonce=new.nonce,
+                ciphertext=new.ciphertext,
+            )
+        self.chain_keys = retired
+        self.seals[row.key_id] = rotation.seal
+        self.audit.append(row)
+        self.audited = True
+        return True
+
+    def _row_of(self, call_id: str) -> AuditRow | None:
+        return next((row for row in self.audit if row.call_id == call_id), None)
 
     def take_over(self, row: RunRow, owner: str) -> Claim | None:
         now = self.runs[row.run_id]

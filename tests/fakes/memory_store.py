@@ -13,7 +13,7 @@ from dataclasses import fields
 from itertools import count
 from typing import ClassVar, TypeVar
 
-from core.errors import StoreUnavailable
+from core.errors import AuditUnavailable, StoreUnavailable
 from core.model import (
     AuditAction,
     AuditEntry,
@@ -25,8 +25,8 @@ from core.model import (
     RunStatus,
     Started,
 )
-from core.model.secrets import SecretRecord
-from core.store import AuditQuery, Claim, Commit, Committed, Seal
+from core.model.secrets import ChainKeyRecord, SecretRecord
+from core.store import AuditQuery, Claim, Commit, Committed, KeyRotation, Seal
 from tests.fakes.memory_database import MemoryDatabase
 
 __all__ = ["MemoryDatabase", "MemoryStore", "Unfenced", "plain_seal"]
@@ -72,6 +72,7 @@ class MemoryStore:
         self._now_us = now_us
         self._subscribers: list[Callable[[Sequence[Event]], None]] = []
         self._watchers: list[Callable[[], None]] = []
+        self._audit_watchers: list[Callable[[], None]] = []
         self._closed = False
         self.database.alive.add(self._owner)
         self.database.watchers.append(self._watchers)
@@ -91,6 +92,10 @@ class MemoryStore:
     @property
     def read_only(self) -> bool:
         return False
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        return ()
 
     @property
     def audit_available(self) -> bool:
@@ -165,7 +170,30 @@ class MemoryStore:
     # -- audit
 
     async def append_audit(self, entry: AuditEntry) -> AuditRow:
-        return await self._change(lambda: self.database.append_audit(entry, self._seal))
+        return await self._change(
+            lambda: self.database.append_audit(entry, self._seal), AuditUnavailable
+        )
+
+    async def begin_call(self, entry: AuditEntry) -> None:
+        await self._change(lambda: self.database.begin_call(entry, self._owner), AuditUnavailable)
+
+    async def close_interrupted(self, at_us: int) -> list[AuditRow]:
+        if not self._closed and not self.database.left_by_the_dead(self._owner):
+            await asyncio.sleep(0)
+            return []
+        return await self._change(
+            lambda: self.database.close_interrupted(at_us, self._owner, self._seal),
+            AuditUnavailable,
+        )
+
+    def watch_audit(self, callback: Callable[[], None]) -> Callable[[], None]:
+        removers = (_add(self._audit_watchers, callback), _add(self._watchers, callback))
+
+        def remove() -> None:
+            for each in removers:
+                each()
+
+        return remove
 
     async def audit_page(
         self, query: AuditQuery, *, before: int | None = None, skip: int = 0, limit: int = 100
@@ -217,15 +245,27 @@ class MemoryStore:
 
         return await self._change(delete)
 
+    async def chain_keys(self) -> list[ChainKeyRecord]:
+        await asyncio.sleep(0)
+        return [self.database.chain_keys[key_id] for key_id in sorted(self.database.chain_keys)]
+
+    async def rotate_key(self, rotation: KeyRotation) -> bool:
+        return await self._change(lambda: self.database.rotate_key(rotation))
+
     # -- inside
 
-    async def _change(self, transaction: Callable[[], T]) -> T:
+    async def _change(
+        self, transaction: Callable[[], T], error: type[StoreUnavailable] = StoreUnavailable
+    ) -> T:
         await asyncio.sleep(0)
         if self._closed:
-            raise StoreUnavailable("The store is closed")
+            raise error("The store is closed")
+        self.database.audited = False
         value = transaction()
         events = list(self.database.journal)
         self.database.journal.clear()
+        if self.database.audited:
+            _tell(self._audit_watchers)
         if events:
             for subscriber in tuple(self._subscribers):
                 subscriber(events)
@@ -253,6 +293,16 @@ def _add(callbacks: list[T], callback: T) -> Callable[[], None]:
             callbacks.remove(callback)
 
     return remove
+
+
+def _tell(callbacks: list[Callable[[], None]]) -> None:
+    for callback in tuple(callbacks):
+        try:
+            callback()
+        except Exception as error:
+            asyncio.get_running_loop().call_exception_handler(
+                {"message": "An audit watcher failed", "exception": error}
+            )
 
 
 def _matches(query: AuditQuery, row: AuditRow) -> bool:

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from core.errors import ProviderError
 from core.model import (
     Cancelled,
     CancelLevel,
     Effect,
     Event,
     Failed,
+    FailureClass,
     InFlight,
     Outcome,
     Request,
@@ -279,6 +281,7 @@ async def test_a_stop_during_an_outage_is_written_once_it_is_over(tmp_path: Path
         run = await rig.start()
         await until(rig.provider.holding.is_set)
         rig.store.down = True
+        asked_us = rig.clock.now_us()
         receipt = await rig.outlast(run.cancel(by="ada"), most_s=1)
         assert (receipt.changed, receipt.durable) == (True, False)
         rig.provider.release()
@@ -287,7 +290,21 @@ async def test_a_stop_during_an_outage_is_written_once_it_is_over(tmp_path: Path
         result, _ = await rig.outlast(rig.ended(run), most_s=2)
     assert result.status is RunStatus.CANCELLED
     assert result.receipt is not None
-    assert result.receipt.requested_by == "ada"
+    assert (result.receipt.requested_by, result.receipt.requested_at_us) == ("ada", asked_us)
+
+
+async def test_a_stop_between_attempts_does_not_make_an_outage_longer(tmp_path: Path) -> None:
+    busy = ProviderError("Busy", failure_class=FailureClass.RATE_LIMIT, retry_after=50.0)
+    async with rigged(tmp_path, [Turn(error=busy)]) as rig:
+        run = await rig.start()
+        await rig.recorded(Response)
+        rig.store.down = True
+        await rig.outlast(run.cancel(by="ada"), most_s=1)
+        result = await rig.outlast(run.wait(), most_s=31)
+        assert (result.status, result.recorded) == (RunStatus.FAILED, False)
+        assert result.termination_reason is TerminationReason.STORE_UNAVAILABLE
+        rig.store.down = False
+        await rig.outlast(rig.recorded(Failed), most_s=3)
 
 
 async def test_an_end_that_the_store_refuses_for_good_is_reported_and_closed(

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import multiprocessing
 import random
 import time
 from contextlib import ExitStack
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pytest
@@ -16,24 +14,7 @@ from core.model import CancelLevel, EventKind, Request, Response, RunStatus
 from core.store import AuditQuery, Commit, SqliteStore, Verdict, open_sqlite
 from tests.core.store.builders import assert_chained, entry, failed, seal
 from tests.core.store.child import Child, write_and_be_killed
-
-FORKS = multiprocessing.get_context("forkserver")
-
-
-def fork(database: Path, acknowledged: Path) -> BaseProcess:
-    acknowledged.touch()
-    process = FORKS.Process(
-        target=write_and_be_killed, args=(str(database), str(acknowledged)), daemon=True
-    )
-    process.start()
-    return process
-
-
-async def wait_for_rows(file: Path, lines: int) -> None:
-    deadline = time.monotonic() + 20
-    while file.read_bytes().count(b"\n") < lines:
-        assert time.monotonic() < deadline
-        await asyncio.sleep(0.002)
+from tests.faults.forks import fork, wait_for_rows
 
 
 def acknowledged_rows(file: Path) -> dict[str, list[tuple[str, int]]]:
@@ -66,15 +47,15 @@ async def close_left_runs(store: SqliteStore) -> None:
         assert (committed.verdict, committed.closed) == (Verdict.GO, True)
 
 
+@pytest.mark.timeout(900)
 async def test_a_kill_at_any_moment_loses_no_acknowledged_row(tmp_path: Path, soak: bool) -> None:
-    FORKS.set_forkserver_preload(["tests.core.store.child"])
     database = tmp_path / "x.db"
     chance = random.Random(20)
     for attempt in range(150 if soak else 20):
         writers = 1 + attempt % 2
         files = [tmp_path / f"acknowledged-{attempt}-{number}" for number in range(writers)]
         bystander = await open_sqlite(database, seal=seal) if attempt % 3 == 0 else None
-        children = [fork(database, file) for file in files]
+        children = [fork(write_and_be_killed, database, file) for file in files]
         for file in files:
             await wait_for_rows(file, chance.randrange(1, 200))
         for child in children:
@@ -141,7 +122,7 @@ async def test_a_cancel_from_here_stops_a_run_driven_elsewhere(
 ) -> None:
     database, file = tmp_path / "x.db", tmp_path / "acknowledged"
     store = await open_sqlite(database, seal=seal)
-    child = fork(database, file)
+    child = fork(write_and_be_killed, database, file)
     await wait_for_rows(file, 40)
     run_id = acknowledged_rows(file)["run"][0][0]
     receipt = await store.cancel(run_id, level=level, by="me", reason="", at_us=1)

@@ -10,6 +10,7 @@ import signal
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +91,9 @@ async def test_a_disk_without_space_refuses_at_once_and_reads_go_on(
     with pytest.raises(StoreUnavailable):
         await store.commit(Commit(claim=claim, outcomes=(response("s1"),)))
     results = await asyncio.gather(
-        *(store.append_audit(entry()) for _ in range(50)), return_exceptions=True
+        *(store.append_audit(entry()) for _ in range(50)),
+        *(store.begin_call(entry(call_id=str(number))) for number in range(50)),
+        return_exceptions=True,
     )
     assert {type(result) for result in results} == {AuditUnavailable}
     assert time.monotonic() - began < 2
@@ -102,6 +105,44 @@ async def test_a_disk_without_space_refuses_at_once_and_reads_go_on(
     await assert_recovered(store, rows=1)
     committed = await store.commit(Commit(claim=claim, outcomes=(response("s1"),), replay_from=1))
     assert (committed.verdict, committed.next_seq) == (Verdict.GO, 2)
+
+
+async def test_a_call_whose_intent_finds_no_space_is_refused_at_once(
+    store: SqliteStore, no_space: Callable[[bool], None]
+) -> None:
+    told: list[bool] = []
+    no_space(True)
+    began = time.monotonic()
+    with pytest.raises(AuditUnavailable) as caught:
+        await store.begin_call(entry(call_id="c1"))
+    assert time.monotonic() - began < 2
+    assert caught.value.where == str(store.path)
+    assert not store.audit_available
+    assert await store.close_interrupted(7) == []
+    store.watch_audit(lambda: told.append(store.audit_available))
+    no_space(False)
+    await available(store)
+    deadline = time.monotonic() + 5
+    while not told:  # of the outage's row
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.01)
+    await assert_recovered(store, rows=0)
+    await store.begin_call(entry(call_id="c1"))
+    assert (await store.append_audit(entry(call_id="c1"))).seq == 3
+
+
+async def test_interrupted_calls_wait_until_the_outage_is_over(
+    path: Path, store: SqliteStore, no_space: Callable[[bool], None]
+) -> None:
+    dead = await open_sqlite(path, seal=seal)
+    await dead.begin_call(entry(call_id="c1"))
+    await dead.close()
+    no_space(True)
+    with pytest.raises(AuditUnavailable):
+        await store.close_interrupted(7)
+    no_space(False)
+    await available(store)
+    assert [row.call_id for row in await store.close_interrupted(8)] == ["c1"]
 
 
 def unlink_log(path: Path) -> None:
@@ -151,6 +192,8 @@ async def test_a_frozen_writer_is_named(store: SqliteStore, path: Path) -> None:
         assert not store.audit_available
         with pytest.raises(AuditUnavailable):
             await store.append_audit(entry())
+        with pytest.raises(AuditUnavailable):
+            await store.begin_call(entry(call_id="c1"))
         assert await store.get_run(RUN) is not None
         os.kill(child.pid, signal.SIGCONT)
         assert await asyncio.to_thread(child.read) == ["thawed"]
@@ -201,14 +244,18 @@ async def test_a_disk_that_does_not_answer_refuses_a_call_within_2_s(path: Path)
         inner = seal(database_id)
 
         def sealed(previous: bytes | None, seq: int, item: AuditEntry) -> AuditRow:
-            go_on.wait(20)
+            if item.call_id is not None:  # else it is the store that asks for the key's name
+                go_on.wait(20)
             return inner(previous, seq, item)
 
         return sealed
 
     store = await open_sqlite(path, seal=slow)
     began = time.monotonic()
-    waiting = [asyncio.create_task(store.append_audit(entry(call_id=str(n)))) for n in range(3)]
+    waiting: list[asyncio.Task[object]] = [
+        asyncio.create_task(store.append_audit(entry(call_id=str(n)))) for n in range(3)
+    ]
+    waiting.append(asyncio.create_task(store.begin_call(entry(call_id="late"))))
     for task in waiting:
         with pytest.raises(AuditUnavailable):
             await task
@@ -218,4 +265,25 @@ async def test_a_disk_that_does_not_answer_refuses_a_call_within_2_s(path: Path)
     rows = await asyncio.gather(*(store.append_audit(entry(call_id=str(n))) for n in range(3)))
     assert [row.seq for row in rows] == [1, 2, 3]
     assert store.audit_available
+    await store.close()
+
+
+async def test_followers_hear_of_what_was_stored_although_the_answer_was_lost(path: Path) -> None:
+    folder = path.parent / "here"
+    folder.mkdir()
+    store = await open_sqlite(folder / "x.db", seal=seal)
+    heard: list[int | None] = []
+    store.subscribe(lambda events: heard.extend(event.seq for event in events))
+    claim = await begin(store)
+    commit = Commit(claim=claim, outcomes=(response("s1"),))
+    folder.rename(path.parent / "away")
+    with pytest.raises(StoreUnavailable):
+        await store.commit(commit)
+    told = list(heard)
+    (path.parent / "away").rename(folder)
+    await available(store)
+    again = await store.commit(replace(commit, replay_from=1))
+    assert [event.seq for event in again.events] == [1]
+    assert heard == [*told, 1]
+    assert [event.seq for event in await store.read_events(RUN, after=-1, limit=9)] == [0, 1]
     await store.close()

@@ -3,11 +3,14 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
 from textual import events
+from textual.widgets import TextArea
 
-from core.model import Event
+from core.model import CancelLevel, Event
 from playground.adapter import INTERVAL, Batcher
 from playground.commands import APP, RUN
+from playground.keys import SETTLE
 from playground.screens.help import page
 from playground.state.stream import StreamText
 from tests.playground.events import Script
@@ -118,3 +121,86 @@ def test_the_help_page_names_every_command() -> None:
     for command in (*APP, *RUN):
         assert command.title in said
         assert command.help in said
+
+
+async def test_the_lines_of_a_paste_end_as_a_terminal_sends_them(tmp_path: Path) -> None:
+    async with staged(tmp_path, {"scripted": weather()}) as (app, pilot):
+        app.post_message(events.Paste("one\rtwo\r\nthree\nfour"))
+        await until(lambda: app.shown.form.prompt.text == "one\ntwo\nthree\nfour", "the paste")
+        await app.shown.action_options()
+        await pilot.pause()
+        system = app.shown.query_one("#system", TextArea)
+        system.focus()
+        await pilot.pause()
+        app.post_message(events.Paste("a\rb\x1b[2J"))
+        await until(lambda: system.text == "a\nb␛[2J", "the paste")
+
+
+@pytest.mark.parametrize("key", ["ctrl+q", "f5", "ctrl+enter", "f3", "ctrl+p", "ctrl+n"])
+async def test_no_command_key_inside_a_paste_does_anything(tmp_path: Path, key: str) -> None:
+    async with staged(tmp_path, {"scripted": weather()}) as (app, pilot):
+        # A terminal that lets the end marker of a bracketed paste stand in what is pasted.
+        app.post_message(events.Paste("all of it"))
+        app.post_message(events.Key(key, None))
+        _burst(app, " and the rest")
+        await until(lambda: app.shown.form.prompt.text == "all of it and the rest", "the paste")
+        await pilot.pause(2 * SETTLE)
+        assert app.is_running
+        assert app.shown.view is None
+        assert app.screen is app.shown
+
+
+async def test_a_command_key_that_ends_a_burst_does_its_work_when_nothing_follows(
+    tmp_path: Path,
+) -> None:
+    async with staged(tmp_path, {"scripted": weather()}) as (app, pilot):
+        _burst(app, "weather?")
+        app.post_message(events.Key("f5", None))
+        await until(lambda: app.shown.view is not None, "the run")
+        await app.ended(pilot)
+        assert app.view.request["prompt"] == "weather?"
+
+
+@pytest.mark.parametrize("start", ["enter", "f5"])
+@pytest.mark.parametrize("stop", ["f8", "ctrl+c"])
+async def test_a_cancel_key_right_behind_the_start_is_not_lost(
+    tmp_path: Path, start: str, stop: str
+) -> None:
+    async with staged(tmp_path, {"scripted": held()}) as (app, pilot):
+        app.fill()
+        await pilot.pause()
+        # Both wait in the queue, as they do on a busy machine.
+        app.post_message(events.Key(start, None))
+        app.post_message(events.Key(stop, None))
+        await until(lambda: app.shown.view is not None and app.level() is not None, "the cancel")
+        assert app.level() is CancelLevel.BOUNDARY
+
+
+async def test_a_cancel_key_drops_an_enter_that_is_held_back(tmp_path: Path) -> None:
+    async with staged(tmp_path, {"scripted": weather()}) as (app, pilot):
+        _burst(app, "weather?\n")
+        app.post_message(events.Key("f8", None))
+        await pilot.pause(2 * SETTLE)
+        assert app.shown.view is None
+        assert app.shown.form.prompt.text == "weather?"
+
+
+async def test_tabs_in_a_burst_are_text_and_the_lines_around_them_run_nothing(
+    tmp_path: Path,
+) -> None:
+    async with staged(tmp_path, {"scripted": weather()}) as (app, pilot):
+        for character in "def f():\n\treturn 1":
+            key = {"\n": "enter", "\t": "tab"}.get(character, character)
+            app.post_message(events.Key(key, character))
+        await until(lambda: app.shown.form.prompt.text == "def f():\n\treturn 1", "the text")
+        await pilot.pause(2 * SETTLE)
+        assert app.shown.view is None
+
+
+async def test_an_enter_held_back_runs_nothing_once_the_focus_left(tmp_path: Path) -> None:
+    async with staged(tmp_path, {"scripted": weather()}) as (app, pilot):
+        _burst(app, "weather?\n")
+        app.shown.steps.focus()
+        await pilot.pause()
+        await pilot.pause(2 * SETTLE)
+        assert app.shown.view is None

@@ -59,7 +59,16 @@ def test_a_cancel_from_elsewhere_counts_as_the_first_press_once_it_was_shown() -
 
 def test_a_refused_cancel_starts_over() -> None:
     ladder, _ = CancelLadder().press(0.0)
-    assert ladder.refused().press(1.0)[1] is CancelLevel.BOUNDARY
+    assert ladder.refused(None).press(1.0)[1] is CancelLevel.BOUNDARY
+
+
+def test_a_refused_abort_leaves_the_boundary_and_can_be_asked_for_again() -> None:
+    ladder = CancelLadder().requested(CancelLevel.BOUNDARY).painted(0.0)
+    ladder, level = ladder.press(1.0)
+    assert level is CancelLevel.ABORT
+    ladder = ladder.refused(CancelLevel.BOUNDARY)
+    assert ladder.press(1.5)[1] is None
+    assert ladder.painted(1.6).press(2.0)[1] is CancelLevel.ABORT
 
 
 @given(st.lists(st.tuples(st.floats(0, 2), st.booleans()), max_size=40))

@@ -7,6 +7,7 @@ import pytest
 from core.model import CancelLevel, Event, InFlight, StepOutcome, Usage
 from playground.state.block import Block, Tone
 from playground.state.document import Tab, document, pick_tab, pretty_json, tabs
+from playground.state.gist import gist
 from playground.state.run import RunView
 from playground.state.stream import StreamText
 from tests.playground.events import CALL, Script
@@ -106,6 +107,17 @@ def test_a_running_tool_shows_what_it_prints_and_then_its_result() -> None:
     assert _text(document(view, row, Tab.RESULT)) == "1\n2\n"
     view.apply([s.tool("done")])
     assert _text(document(view, row, Tab.RESULT)) == "done"
+
+
+def test_a_step_of_another_process_says_that_its_text_comes_at_its_end() -> None:
+    script = Script()
+    view = RunView(attached=True)
+    view.apply([script.started(), script.assembled(), script.request()])
+    row = view.rows[-1]
+    assert gist(row).text == "at work in another process"
+    assert "comes when the step ends" in _text(document(view, row, Tab.RESULT))
+    view.apply([script.response("Rain.")])
+    assert _text(document(view, row, Tab.RESULT)) == "Rain."
 
 
 def test_a_tab_chosen_by_hand_stays_where_it_has_content() -> None:

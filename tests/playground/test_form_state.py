@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from core.model import RunRequest
-from playground.state.form import FormData, FormError, build_request, options_gist
+from playground.state.form import FormData, FormError, build_request, form_of, options_gist
 
 _FORM = FormData(prompt="Hello", model="demo")
 
@@ -59,6 +59,31 @@ def test_what_cannot_be_run_names_its_field(field: str, form: FormData) -> None:
         build_request(form)
     assert raised.value.field == field
     assert raised.value.hint
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        RunRequest(prompt="Hello", model="demo"),
+        RunRequest(prompt="Hello", model="gone", tools=(), thinking=True, max_rounds=3),
+        RunRequest(
+            prompt="Hello",
+            tools=("get_weather",),
+            system="be brief",
+            max_tokens=500,
+            temperature=0.0,
+            thinking=False,
+            dry_run=True,
+            raw=True,
+        ),
+    ],
+)
+def test_the_form_of_a_run_asks_for_what_the_run_was_asked(request_: RunRequest) -> None:
+    assert build_request(form_of(request_.to_json())) == request_
+
+
+def test_the_form_of_a_run_names_only_what_differs_from_the_defaults() -> None:
+    assert form_of(RunRequest(prompt="Hello", model="demo").to_json()) == _FORM
 
 
 def test_the_button_says_what_differs_from_the_defaults() -> None:

@@ -52,6 +52,33 @@ async def test_it_paints_before_it_opens_and_keys_typed_meanwhile_reach_the_prom
             assert app.run_screen.query_one("#controls").region.height == 1
 
 
+class EagerApp(OpeningApp):
+    """Its keyboard is faster than its first picture."""
+
+    def on_mount(self) -> None:
+        for character in "so ":
+            self.post_message(events.Key(character, character))
+        self.post_message(events.Paste("early\r" * 2_000))
+
+
+async def test_keys_and_a_paste_from_before_the_first_picture_reach_the_prompt(
+    tmp_path: Path,
+) -> None:
+    async with scripted_runtime(tmp_path, {"scripted": weather()}) as runtime:
+
+        async def opener() -> Runtime:
+            return runtime
+
+        app = EagerApp(opener)
+        async with app.run_test(size=(80, 24)):
+            app.post_message(events.Key("x", "x"))
+            typed = "so " + "early\n" * 2_000 + "x"
+            await until(
+                lambda: [area.text for area in app.screen.query(PromptArea)] == [typed],
+                "what was typed",
+            )
+
+
 async def test_a_store_that_does_not_open_ends_the_app_with_its_reason() -> None:
     async def opener() -> Runtime:
         raise StoreError("This is no database.", where="runs.db")

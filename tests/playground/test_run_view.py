@@ -157,9 +157,35 @@ def test_a_cancel_that_was_not_taken_is_taken_back() -> None:
     s = Script()
     view = _view(*_running(s))
     view.asked(CancelLevel.BOUNDARY, s.at_us)
-    view.refused()
+    view.refused(CancelLevel.BOUNDARY)
     assert view.phase is Phase.RUNNING
     assert cancel_labels(view, s.at_us) == ["Cancel"]
+
+
+def test_an_abort_that_was_not_taken_leaves_the_boundary_it_would_have_raised() -> None:
+    s = Script()
+    view = _view(*_running(s))
+    view.asked(CancelLevel.BOUNDARY, s.at_us)
+    view.acknowledged(
+        CancelReceipt(changed=True, run_id=RUN, status_before="running", level=CancelLevel.BOUNDARY)
+    )
+    since = s.at_us
+    view.asked(CancelLevel.ABORT, since + 1_000_000)
+    view.refused(CancelLevel.ABORT)
+    assert view.phase is Phase.CANCELLING
+    assert view.level is CancelLevel.BOUNDARY
+    assert view.cancel_us == since
+    view.refused(CancelLevel.BOUNDARY)  # a second process's, long after the first was taken
+    assert view.phase is Phase.CANCELLING
+
+
+def test_a_cancel_that_the_stream_confirmed_is_never_taken_back() -> None:
+    s = Script()
+    view = _view(*_running(s))
+    view.asked(CancelLevel.ABORT, s.at_us)
+    view.apply([s.cancel_requested(CancelLevel.ABORT)])
+    view.refused(CancelLevel.ABORT)
+    assert view.phase is Phase.ABORTING
 
 
 def test_a_receipt_of_a_run_that_ended_changes_nothing() -> None:

@@ -11,6 +11,7 @@ from textual.color import Color
 from textual.events import Key
 
 import playground
+from core.text import KnownSecrets
 from playground.keys import TOGETHER, KeyGuard, split_alt
 from playground.safe import Cell, ControlFilter, safe_crash, safe_line, safe_strip, safe_text
 
@@ -183,3 +184,11 @@ def test_the_check_sees_what_it_should(line: str) -> None:
 )
 def test_the_check_lets_through_what_is_safe(line: str) -> None:
     assert not offences(line)
+
+
+def test_a_crash_shows_no_known_secret() -> None:
+    known = KnownSecrets()
+    known.add("zebra stripes forty-two")
+    with pytest.raises(RuntimeError) as raised:
+        raise RuntimeError("at /v1?q=zebra%20stripes%20forty-two")
+    assert "at /v1?q=[redacted]" in safe_crash(raised.value, known).plain

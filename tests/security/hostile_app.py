@@ -9,9 +9,8 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
-
-from textual.widgets import Select
 
 from core.errors import ProviderError
 from core.model import AuditAction, AuditEntry
@@ -72,8 +71,7 @@ class Tour(PlaygroundApp):
 
     async def _run_and_walk(self, model: str) -> None:
         screen = self.run_screen
-        screen.query_one("#model", Select).value = model
-        screen.form.show_prompt("\n".join(self.texts))
+        screen.form.show(replace(screen.form.data, model=model, prompt="\n".join(self.texts)))
         screen.action_start()
         await until(lambda: screen.view is not None and not screen.view.phase.live, "the end")
         inspector = screen.query_one(Inspector)

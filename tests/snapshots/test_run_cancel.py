@@ -35,7 +35,10 @@ def test_cancelling_says_what_it_waits_for_and_what_the_next_press_does(
     snap(StagedApp(tmp_path, {"scripted": model}), act, size)
 
 
-def test_aborting_waits_only_for_what_must_not_be_cut(snap: Snap, tmp_path: Path) -> None:
+@pytest.mark.parametrize("size", SIZES[1:], ids=name)
+def test_aborting_waits_only_for_what_must_not_be_cut(
+    snap: Snap, tmp_path: Path, size: tuple[int, int]
+) -> None:
     writing, written = asyncio.Event(), asyncio.Event()
 
     @tool(effect="unsafe")
@@ -62,7 +65,7 @@ def test_aborting_waits_only_for_what_must_not_be_cut(snap: Snap, tmp_path: Path
         assert app.button.says == "aborting · write_note · 1.1 s"
 
     app = StagedApp(tmp_path, {"scripted": model}, tools=[write_note], leaving=written.set)
-    snap(app, act)
+    snap(app, act, size)
 
 
 @pytest.mark.parametrize("size", SIZES, ids=name)

@@ -17,7 +17,7 @@ from tests.snapshots.conftest import SIZES, Snap, name
 from tests.support.runtime import until
 
 
-@pytest.mark.parametrize("size", SIZES[:2], ids=name)
+@pytest.mark.parametrize("size", SIZES, ids=name)
 def test_completed(snap: Snap, tmp_path: Path, size: tuple[int, int]) -> None:
     async def act(app: StagedApp, pilot: Pilot[None]) -> None:
         await app.start(pilot)
@@ -27,7 +27,8 @@ def test_completed(snap: Snap, tmp_path: Path, size: tuple[int, int]) -> None:
     snap(StagedApp(tmp_path, {"scripted": weather()}), act, size)
 
 
-def test_failed_says_why(snap: Snap, tmp_path: Path) -> None:
+@pytest.mark.parametrize("size", SIZES[1:], ids=name)
+def test_failed_says_why(snap: Snap, tmp_path: Path, size: tuple[int, int]) -> None:
     error = ProviderError("The server refused the credential.", failure_class="auth")
 
     async def act(app: StagedApp, pilot: Pilot[None]) -> None:
@@ -37,7 +38,7 @@ def test_failed_says_why(snap: Snap, tmp_path: Path) -> None:
         assert app.view.error is not None
         assert app.view.error.code == "auth"
 
-    snap(StagedApp(tmp_path, {"scripted": ScriptedProvider([Turn(error=error)])}), act)
+    snap(StagedApp(tmp_path, {"scripted": ScriptedProvider([Turn(error=error)])}), act, size)
 
 
 def test_the_inspector_shows_what_a_tool_was_asked(snap: Snap, tmp_path: Path) -> None:
@@ -51,7 +52,7 @@ def test_the_inspector_shows_what_a_tool_was_asked(snap: Snap, tmp_path: Path) -
     snap(StagedApp(tmp_path, {"scripted": weather()}), act, (120, 36))
 
 
-@pytest.mark.parametrize("size", SIZES[:2], ids=name)
+@pytest.mark.parametrize("size", SIZES, ids=name)
 def test_help(snap: Snap, tmp_path: Path, size: tuple[int, int]) -> None:
     async def act(app: StagedApp, pilot: Pilot[None]) -> None:
         await pilot.press("f1")

@@ -34,9 +34,12 @@ def test_form_filled(snap: Snap, tmp_path: Path, size: tuple[int, int]) -> None:
     snap(StagedApp(tmp_path, {"scripted": weather()}), act, size)
 
 
-def test_a_prompt_that_is_missing_is_asked_for(snap: Snap, tmp_path: Path) -> None:
+@pytest.mark.parametrize("size", SIZES[1:], ids=name)
+def test_a_prompt_that_is_missing_is_asked_for(
+    snap: Snap, tmp_path: Path, size: tuple[int, int]
+) -> None:
     async def act(app: StagedApp, pilot: Pilot[None]) -> None:
         await pilot.press("enter")
         assert app.shown.view is None
 
-    snap(StagedApp(tmp_path, {"scripted": weather()}), act)
+    snap(StagedApp(tmp_path, {"scripted": weather()}), act, size)

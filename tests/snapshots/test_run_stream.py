@@ -42,7 +42,7 @@ def test_streaming(snap: Snap, tmp_path: Path, size: tuple[int, int]) -> None:
     snap(StagedApp(tmp_path, {"scripted": model}), act, size)
 
 
-@pytest.mark.parametrize("size", SIZES[:2], ids=name)
+@pytest.mark.parametrize("size", SIZES, ids=name)
 def test_hostile_text_is_shown_harmlessly(
     snap: Snap, tmp_path: Path, size: tuple[int, int]
 ) -> None:

@@ -5,14 +5,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
 from core.errors import StoreError
 from core.model.audit import AuditEntry, AuditRow
 from core.model.words import AuditAction
-from core.store.protocol import AuditQuery, Seal
-from core.store.sqlite._transact import Transaction
+from core.store.protocol import AuditQuery, KeyRotation
+from core.store.sqlite._sealing import Sealing
+from core.store.sqlite._transact import Head, Transaction
 from core.text import storable
 
 COLUMNS = (
@@ -34,7 +36,11 @@ COLUMNS = (
     "mac",
 )
 SELECT_COUNTS = "SELECT action, rows FROM audit_count LIMIT 1000"
-SELECT_FIRST_KEY = "SELECT key_id FROM audit ORDER BY seq LIMIT 1"
+# A process that could not get the new key goes on with a retired one: its rows do not count.
+SELECT_KEY = """
+    SELECT key_id FROM audit WHERE key_id NOT IN (SELECT key_id FROM chain_key)
+    ORDER BY seq DESC LIMIT 1
+"""
 SELECT_SEALED_BY = "SELECT 1 FROM audit WHERE key_id = ? LIMIT 1"
 
 _SELECT = f"SELECT {', '.join(COLUMNS)} FROM audit"
@@ -42,22 +48,49 @@ _INSERT = f"""
     INSERT INTO audit ({", ".join(COLUMNS)}) VALUES ({", ".join("?" * len(COLUMNS))})
     ON CONFLICT (call_id) WHERE call_id IS NOT NULL DO NOTHING
 """
+_SELECT_HEAD = """
+    SELECT seq, mac, key_id, key_id IN (SELECT key_id FROM chain_key)
+    FROM audit ORDER BY seq DESC LIMIT 1
+"""
+_END_CALL = "DELETE FROM call_intent WHERE call_id = ?"
 _values = attrgetter(*COLUMNS)
 _ACTIONS = {action.value: action for action in AuditAction}
 
 
-def append(transaction: Transaction, seal: Seal, entry: AuditEntry) -> AuditRow:
-    """Seal a row and store it; return the first row of its ``call_id`` if there is one."""
+def append(transaction: Transaction, sealing: Sealing, entry: AuditEntry) -> AuditRow:
+    """Seal a row and store it; return the first row of its ``call_id`` if there is one.
+
+    The call has ended: its intent goes.
+    """
     execute = transaction.connection.execute
-    if transaction.head is None:
-        found = execute("SELECT seq, mac FROM audit ORDER BY seq DESC LIMIT 1").fetchone()
-        transaction.head = (0, None) if found is None else (found[0], found[1])
-    seq, previous = transaction.head
-    row = seal(previous, seq + 1, entry)
+    if entry.call_id is not None:
+        execute(_END_CALL, (entry.call_id,))
+    head = transaction.head or _head(transaction, sealing)
+    row = head.seal(head.mac, head.seq + 1, entry)
     if execute(_INSERT, _values(row)).rowcount == 0:
         return from_row(execute(f"{_SELECT} WHERE call_id = ? LIMIT 1", (row.call_id,)).fetchone())
-    transaction.head = (row.seq, row.mac)
+    transaction.head = Head(row.seq, row.mac, head.seal)
+    transaction.audited = True
     return row
+
+
+def rotate(transaction: Transaction, sealing: Sealing, rotation: KeyRotation) -> None:
+    """Append the row of a new key, sealed by it; what comes after is sealed by it too."""
+    head = transaction.head or _head(transaction, sealing)
+    transaction.head = replace(head, seal=rotation.seal)
+    sealing.offer(rotation.seal)
+    append(transaction, sealing, rotation.entry)
+
+
+def _head(transaction: Transaction, sealing: Sealing) -> Head:
+    execute = transaction.connection.execute
+    found = execute(_SELECT_HEAD).fetchone()
+    if found is None:
+        return Head(0, None, sealing.seal())
+    seq, mac, key_id, is_retired = found
+    if is_retired:
+        key_id = (execute(SELECT_KEY).fetchone() or (None,))[0]
+    return Head(seq, mac, sealing.seal(key_id))
 
 
 def from_row(row: Sequence[Any]) -> AuditRow:

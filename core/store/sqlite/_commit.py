@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from core.model.events import Cancelled, Event, Response, Tool
@@ -50,6 +51,7 @@ _FACTS = """
 _NOTHING = Usage()
 
 
+@cache
 def boundary(fence: str) -> str:
     """Return the guarded statement.
 
@@ -91,6 +93,7 @@ class Boundary:
         intents = [draft for draft in self._intents if draft.key not in earlier]
         row = self._update(connection, outcomes, intents, earlier)
         if row is None:
+            transaction.events += sorted(earlier.values(), key=_seq)
             return self._without_claim(connection, earlier)
         next_seq, allowed, level, *cancel = row
         drafts = [*outcomes, *intents] if allowed else outcomes
@@ -100,10 +103,12 @@ class Boundary:
         if end is not None:
             closed, next_seq = True, next_seq + 1
             stored.append(end)
-        transaction.events += stored
+        events = sorted([*earlier.values(), *stored], key=_seq)
+        # An earlier try may have stored and told nobody; whoever has heard skips it.
+        transaction.events += events
         return Committed(
             verdict=_verdict(level, going=bool(allowed) if self._intents else level is None),
-            events=tuple(sorted([*earlier.values(), *stored], key=_seq)),
+            events=tuple(events),
             next_seq=next_seq,
             cancel=_facts(level, *cancel),
             closed=closed,

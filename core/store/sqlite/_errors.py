@@ -19,7 +19,10 @@ _OUTAGES = {
     _IOERR: ("The disk refused to read or write the database", "Check the disk and its quota."),
     _CORRUPT: ("The database is damaged", "Keep a copy of it and start with a new one."),
     _FULL: ("The disk is full", "Free some space; writing goes on by itself."),
-    _CANTOPEN: ("The database cannot be opened", "Check that it and its folder are there."),
+    _CANTOPEN: (
+        "The database cannot be opened",
+        "Check that it and its folder are there and may be written.",
+    ),
     _PROTOCOL: ("The database's lock could not be had", "Try again."),
     _NOTADB: ("The file is no database", "Choose another file."),
 }

@@ -58,6 +58,17 @@ class OwnerLock:
             os.close(descriptor)
 
 
+def locks_folder(database: Path) -> Path:
+    """Return where the lock files of a database lie."""
+    return database.with_name(f"{database.name}.owners")
+
+
+def live_pids(folder: Path) -> list[int]:
+    """Return the processes that have the database of these lock files open, by number."""
+    living = [path.name for path in folder.glob("*.lock") if not _remove_if_dead(path)]
+    return sorted({int(name.partition("-")[0]) for name in living if _NAME.match(name)})
+
+
 def _file(folder: Path, owner: str) -> Path:
     return folder / f"{owner}.lock"
 

@@ -21,8 +21,10 @@ from core.store.sqlite._errors import (
     unusable,
 )
 from core.store.sqlite._gate import Gate
-from core.store.sqlite._locks import OwnerLock
+from core.store.sqlite._locks import OwnerLock, locks_folder
+from core.store.sqlite._network import notices
 from core.store.sqlite._schema import VERSION, database_id, is_foreign, migrate, version_of
+from core.store.sqlite._upgrade import in_use, prepare
 
 _PATIENCE = 1.0
 _BUSY_MS = 750
@@ -89,11 +91,13 @@ class Opened:
         database_id: the id that it got when it was made.
         watcher: a connection that only looks for changes.
         writable: None for a database of a later version.
+        notices: what a person should know about its place, a sentence each.
     """
 
     database_id: str
     watcher: Connection
     writable: Writable | None
+    notices: tuple[str, ...]
 
 
 def open_database(path: Path) -> Opened:
@@ -103,17 +107,19 @@ def open_database(path: Path) -> Opened:
 
     Raises:
         StoreError: it cannot be made, read or written, or it is something else.
+        StoreUnavailable: others are using it in a way that only lets us wait.
     """
     writable: Writable | None = None
     try:
-        if not (path.exists() and _is_later(path)):
-            writable = _open_writable(path)
+        version = _version(path) if path.exists() else 0
+        if version <= VERSION:
+            writable = _open_writable(path, version)
         watcher = connect(path, options="mode=ro")
         found = database_id(watcher)
         if found is None:
             watcher.close()
             raise nameless(path)
-        return Opened(found, watcher, writable)
+        return Opened(found, watcher, writable, notices(path))
     except BaseException as error:
         if writable is not None:
             writable.close()
@@ -135,7 +141,7 @@ def check_file(path: Path) -> None:
         )
 
 
-def _is_later(path: Path) -> bool:
+def _version(path: Path) -> int:
     check_file(path)
     connection = connect(path, timeout=_BUSY_MS / 1000)
     try:
@@ -145,16 +151,20 @@ def _is_later(path: Path) -> bool:
         connection.close()
     if others:
         raise foreign(path)
-    return version > VERSION
+    return version
 
 
-def _open_writable(path: Path) -> Writable:
+def _open_writable(path: Path, version: int) -> Writable | None:
     _make_folder(path.parent)
     gate = Gate(path.with_name(f"{path.name}.gate"), patience=_PATIENCE)
     try:
         entered = gate.enter()
+        deadline = time.monotonic() + _OPEN_WITHIN
+        while not entered and 0 < version < VERSION and time.monotonic() < deadline:
+            # Somebody else may be migrating it. Nobody does so without the gate.
+            entered = gate.enter()
         try:
-            return _open_behind(gate, path)
+            writable = _open_behind(gate, path, entered=entered)
         except Error as error:
             if is_contention(error):
                 raise unavailable(error, path, None if entered else gate.holder()) from None
@@ -165,9 +175,12 @@ def _open_writable(path: Path) -> Writable:
     except BaseException:
         gate.close()
         raise
+    if writable is None:
+        gate.close()
+    return writable
 
 
-def _open_behind(gate: Gate, path: Path) -> Writable:
+def _open_behind(gate: Gate, path: Path, *, entered: bool) -> Writable | None:
     # A new database gets the gate's mode, 0600, and its sidecars get the database's.
     template = quote(str(path.absolute().with_name(f"{path.name}.gate")))
     connection = connect(path, options=f"mode=rwc&modeof={template}", timeout=_BUSY_MS / 1000)
@@ -181,10 +194,18 @@ def _open_behind(gate: Gate, path: Path) -> Writable:
                 where=str(path),
                 hint="Choose a local disk, with --db or PLAYGROUND_DB.",
             )
-        if _patiently(lambda: version_of(connection)) < VERSION:
+        version = _patiently(lambda: version_of(connection))
+        if version > VERSION:  # a later program was faster
+            connection.close()
+            return None
+        if version < VERSION:
+            if version > 0:
+                if not entered:
+                    raise in_use(path, [pid for pid in [gate.holder()] if pid is not None])
+                prepare(connection, path, version)
             _patiently(lambda: migrate(connection))
         _try_to_write(connection)
-        lock = OwnerLock(path.with_name(f"{path.name}.owners"))
+        lock = OwnerLock(locks_folder(path))
         return Writable(connection, gate, lock, FileGuard(path))
     except BaseException:
         connection.close()

@@ -8,10 +8,11 @@ from core.model.receipts import CancelReceipt, Receipt
 from core.model.runs import RunRow
 from core.model.usage import Usage
 from core.model.words import AuditAction, CancelLevel
-from core.store.protocol import Claim, Seal
+from core.store.protocol import Claim
 from core.store.sqlite import _audit
 from core.store.sqlite._events import Draft, insert
 from core.store.sqlite._rows import SELECT_ONE, from_row
+from core.store.sqlite._sealing import Sealing
 from core.store.sqlite._transact import Transaction
 from core.text import storable
 
@@ -67,7 +68,7 @@ def create(transaction: Transaction, row: RunRow, started: Draft, owner: str) ->
 
 def cancel(
     transaction: Transaction,
-    seal: Seal,
+    sealing: Sealing,
     *,
     run_id: str,
     level: CancelLevel,
@@ -108,7 +109,7 @@ def cancel(
         run_id=run_id,
         actor=by,
     )
-    _audit.append(transaction, seal, entry)
+    _audit.append(transaction, sealing, entry)
     return _receipt(run, level, changed=True)
 
 

@@ -11,13 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import StoreError
+from core.model.secrets import ChainKeyRecord
 from core.store._place import database_file
 from core.store.sqlite._audit import COLUMNS
 from core.store.sqlite._driver import Connection, Error, connect
 from core.store.sqlite._errors import foreign, nameless, unusable
 from core.store.sqlite._open import check_file
 from core.store.sqlite._schema import database_id, is_foreign, version_of
+from core.store.sqlite._secrets import SELECT_CHAIN_KEYS, chain_key_from_row
 
+_HAS_CHAIN_KEYS = "SELECT 1 FROM sqlite_schema WHERE name = 'chain_key'"
 _SELECT = f"SELECT {', '.join(COLUMNS)} FROM audit"
 
 
@@ -27,6 +30,8 @@ class AuditScan:
 
     Attributes:
         database_id: the id that stands in the database.
+        chain_keys: the retired keys of the chain, as they are stored; none in a database of
+            a version that knew of none.
         rows: the rows by seq: the fields of ``AuditRow.to_json`` in their order, then
             ``key_id`` and ``mac``. They come as they are stored: nothing is checked, so a
             value of an altered table may be of any SQLite type, and text that is no UTF-8
@@ -34,6 +39,7 @@ class AuditScan:
     """
 
     database_id: str
+    chain_keys: tuple[ChainKeyRecord, ...]
     rows: Iterator[tuple[Any, ...]]
 
 
@@ -64,7 +70,7 @@ def open_audit_scan(path: str | Path) -> Iterator[AuditScan]:
             found = database_id(connection)
             if found is None:
                 raise nameless(file)
-            yield AuditScan(found, _rows(connection))
+            yield AuditScan(found, _chain_keys(connection), _rows(connection))
     except Error as error:
         raise unusable(error, file) from None
 
@@ -80,6 +86,12 @@ def _connect(file: Path) -> Connection:
         # A copy on a medium where SQLite can make no sidecars, so that nobody writes to it.
         return connect(file, options="mode=ro&immutable=1")
     return connection
+
+
+def _chain_keys(connection: Connection) -> tuple[ChainKeyRecord, ...]:
+    if connection.execute(_HAS_CHAIN_KEYS).fetchone() is None:
+        return ()
+    return tuple(map(chain_key_from_row, connection.execute(SELECT_CHAIN_KEYS)))
 
 
 def _rows(connection: Connection) -> Iterator[tuple[Any, ...]]:

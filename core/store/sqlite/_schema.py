@@ -174,7 +174,36 @@ _FIRST = (
     f"PRAGMA application_id = {APPLICATION_ID}",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST,)
+_SECOND = (
+    # What was about to be sent: taken away by the call's row, in its transaction.
+    """
+    CREATE TABLE call_intent (
+        call_id TEXT PRIMARY KEY,
+        owner TEXT NOT NULL,
+        at_us INTEGER NOT NULL,
+        method TEXT,
+        host TEXT,
+        path TEXT,
+        credential TEXT,
+        run_id TEXT,
+        step TEXT,
+        actor TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID
+    """,
+    "CREATE INDEX call_intent_owner ON call_intent (owner)",
+    """
+    CREATE TABLE chain_key (
+        key_id TEXT PRIMARY KEY,
+        wrapped_by TEXT NOT NULL,
+        wrapped_key BLOB NOT NULL
+    ) STRICT, WITHOUT ROWID
+    """,
+    "ALTER TABLE secret ADD COLUMN expires_us INTEGER",
+    "ALTER TABLE secret ADD COLUMN description TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE secret ADD COLUMN format INTEGER NOT NULL DEFAULT 1",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _SECOND)
 VERSION = len(MIGRATIONS)
 
 

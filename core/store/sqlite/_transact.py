@@ -3,30 +3,60 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from core.model.events import Event
+from core.store.protocol import Seal
 from core.store.sqlite._driver import Connection, data_version, rollback
 from core.store.sqlite._open import Writable
 
 Synchronous = Literal["auto", "normal", "full"]
 
 
-class Transaction:
-    """What an operation works with.
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The end of the audit log.
 
     Attributes:
-        connection: inside ``BEGIN IMMEDIATE``.
-        head: seq and mac of the audit log's last row, once somebody needed it.
-        events: what the subscribers will get.
+        seq: the last row's, 0 if there is none.
+        mac: the last row's.
+        seal: seals the next row.
     """
 
-    __slots__ = ("connection", "events", "head")
+    seq: int
+    mac: bytes | None
+    seal: Seal
 
-    def __init__(self, connection: Connection) -> None:
-        self.connection = connection
-        self.head: tuple[int, bytes | None] | None = None
-        self.events: list[Event] = []
+
+@dataclass(slots=True)
+class News:
+    """What a commit tells this process.
+
+    Attributes:
+        events: what was stored of runs, in order.
+        audited: whether audit rows were added.
+    """
+
+    events: list[Event] = field(default_factory=list)
+    audited: bool = False
+
+    def add(self, later: News) -> None:
+        """Add a later commit's."""
+        self.events += later.events
+        self.audited |= later.audited
+
+
+@dataclass(slots=True)
+class Transaction(News):
+    """What an operation works with, inside ``BEGIN IMMEDIATE``; becomes news once committed.
+
+    Attributes:
+        head: the audit log's end, once somebody needed it.
+    """
+
+    connection: Connection = field(kw_only=True)
+    head: Head | None = None
 
 
 Operation = Callable[[Transaction], Any]
@@ -53,10 +83,8 @@ class Transactor:
         self.changed = False
         self.tick = 0
 
-    def run(
-        self, operations: Sequence[Operation], *, durable: bool
-    ) -> tuple[list[Any], list[Event]]:
-        """Commit the operations together; return their values and the stored events."""
+    def run(self, operations: Sequence[Operation], *, durable: bool) -> tuple[list[Any], News]:
+        """Commit the operations together; return their values and what to tell of it."""
         gate = self._database.gate
         entered = gate.enter()
         self.tick += 1
@@ -88,16 +116,14 @@ class Transactor:
         finally:
             self._database.close()
 
-    def _run(
-        self, operations: Sequence[Operation], *, durable: bool
-    ) -> tuple[list[Any], list[Event]]:
+    def _run(self, operations: Sequence[Operation], *, durable: bool) -> tuple[list[Any], News]:
         self._choose(full=durable if self._synchronous == "auto" else self._synchronous == "full")
         execute = self._connection.execute
         execute("BEGIN IMMEDIATE")
         try:
             if self.watched:
                 self.look()
-            transaction = Transaction(self._connection)
+            transaction = Transaction(connection=self._connection)
             values = [operation(transaction) for operation in operations]
             execute("COMMIT")
         except BaseException:
@@ -105,7 +131,7 @@ class Transactor:
             raise
         # Nothing is acknowledged that went to a removed file.
         self.check()
-        return values, transaction.events
+        return values, transaction
 
     def _choose(self, *, full: bool) -> None:
         if full != self._full:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from core.store.sqlite._callbacks import Callbacks
 from core.store.sqlite._driver import Connection, Error, data_version
 from core.store.sqlite._writer import Writer
 
@@ -26,23 +27,24 @@ class Watch:
     def __init__(self, connection: Connection, writer: Writer | None) -> None:
         self._connection = connection
         self._writer = writer
-        self._callbacks: list[tuple[Callable[[], None], Callable[[], bool]]] = []
+        self._callbacks: Callbacks[[]] = Callbacks("watcher")
+        self._closely: dict[object, Callable[[], bool]] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._seen = (0, 0)
 
     def add(self, callback: Callable[[], None], closely: Callable[[], bool]) -> Callable[[], None]:
         """Call back on each hint; return what ends that."""
-        entry = (callback, closely)
-        self._callbacks.append(entry)
+        token, forget = object(), self._callbacks.add(callback)
+        self._closely[token] = closely
         self._mind(watched=True)
         if self._timer is None:
             self._seen = self._now()
         self.hasten()
 
         def remove() -> None:
-            if entry in self._callbacks:
-                self._callbacks.remove(entry)
-                self._mind(watched=bool(self._callbacks))
+            forget()
+            self._closely.pop(token, None)
+            self._mind(watched=bool(self._callbacks))
 
         return remove
 
@@ -52,18 +54,13 @@ class Watch:
             self._arm(_CLOSELY_S)
 
     def notify(self) -> None:
-        """Pass on a hint; a callback's fault does not keep the others from hearing."""
-        for callback, _ in tuple(self._callbacks):
-            try:
-                callback()
-            except Exception as error:
-                asyncio.get_running_loop().call_exception_handler(
-                    {"message": "A watcher of the store failed", "exception": error}
-                )
+        """Pass on a hint."""
+        self._callbacks.tell()
 
     def close(self) -> None:
         """Stop looking."""
         self._callbacks.clear()
+        self._closely.clear()
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -73,7 +70,7 @@ class Watch:
         if not self._callbacks:
             self._timer = None
             return
-        closely = any(closely() for _, closely in self._callbacks)
+        closely = any(closely() for closely in tuple(self._closely.values()))
         self._arm(_CLOSELY_S if closely else _IDLY_S)
         before, self._seen = self._seen, self._now()
         if self._seen[0] == before[0]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,11 +17,10 @@ from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from core.errors import AuditUnavailable, StoreUnavailable
-from core.model.events import Event
 from core.store.sqlite._driver import Error
 from core.store.sqlite._errors import is_outage, refused, unavailable
 from core.store.sqlite._open import Opened, open_database
-from core.store.sqlite._transact import Synchronous, Transaction, Transactor
+from core.store.sqlite._transact import News, Synchronous, Transaction, Transactor
 
 _BATCH = 512
 _ROOM = 4096
@@ -70,7 +69,7 @@ class Writer:
     Args:
         path: the database.
         synchronous: ``auto`` makes a group FULL if one of its operations is durable.
-        publish: called on the loop with each group's events, before its callers go on.
+        publish: called on the loop with each group's news, before its callers go on.
         changed: called on the loop when another process has committed.
         recover: tried each second during an outage, as the proof that it is over.
     """
@@ -80,7 +79,7 @@ class Writer:
         path: Path,
         *,
         synchronous: Synchronous,
-        publish: Callable[[Sequence[Event]], None],
+        publish: Callable[[News], None],
         changed: Callable[[], None],
         recover: Callable[[Transaction], None],
     ) -> None:
@@ -251,9 +250,9 @@ class Writer:
             pass
         return jobs, look, None
 
-    def _write(self, jobs: list[_Job]) -> tuple[list[Any], list[Event]]:
+    def _write(self, jobs: list[_Job]) -> tuple[list[Any], News]:
         if self._outage is not None:
-            return _refuse(jobs, self._outage), []
+            return _refuse(jobs, self._outage), News()
         try:
             return self._transactor.run(
                 [job.operation for job in jobs], durable=any(job.durable for job in jobs)
@@ -261,28 +260,29 @@ class Writer:
         except BaseException as error:
             if is_outage(error):
                 self._outage = Outage(self._cause(error), time.monotonic() + _PROBE_EVERY)
-                return _refuse(jobs, self._outage), []
+                return _refuse(jobs, self._outage), News()
             if len(jobs) == 1:
-                return [_Failed(refused(error, self._path))], []
+                return [_Failed(refused(error, self._path))], News()
         # One of them is poison: each on its own.
         results: list[Any] = []
-        events: list[Event] = []
+        news = News()
         for job in jobs:
-            values, stored = self._write([job])
+            values, later = self._write([job])
             results += values
-            events += stored
-        return results, events
+            news.add(later)
+        return results, news
 
     def _probe(self, outage: Outage) -> None:
         try:
             self._transactor.check()
-            self._transactor.run([self._recover], durable=True)
+            _, news = self._transactor.run([self._recover], durable=True)
         except BaseException as error:
             if is_outage(error):
                 outage.cause = self._cause(error)
             outage.probe_at = time.monotonic() + _PROBE_EVERY
         else:
             self._outage = None
+            self._post(self._publish, news)
 
     def _cause(self, error: BaseException) -> StoreUnavailable:
         return unavailable(error, self._path, self._transactor.held_by)
@@ -291,10 +291,9 @@ class Writer:
         with suppress(RuntimeError):  # the loop is closed: nobody waits any more
             self._loop.call_soon_threadsafe(call, *arguments)
 
-    def _deliver(self, jobs: list[_Job], results: list[Any], events: list[Event]) -> None:
+    def _deliver(self, jobs: list[_Job], results: list[Any], news: News) -> None:
         self._stuck = False
-        if events:
-            self._publish(events)
+        self._publish(news)
         for job, result in zip(jobs, results, strict=True):
             self._waiting.pop(job, None)
             self._room.release()

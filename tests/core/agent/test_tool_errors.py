@@ -9,6 +9,7 @@ import pytest
 from core.errors import StepbrakeError
 from core.model import Message, RunStatus, StepOutcome, Tool, ToolStarted
 from core.tools import ToolError, tool
+from core.tools.base import RESULT_LIMIT
 from tests.core.runs.rig import every, only, rigged
 from tests.fakes.held_tool import HeldTool
 from tests.fakes.provider import Turn
@@ -72,6 +73,19 @@ async def test_a_foreign_exceptions_text_reaches_nobody(
     async with rigged(tmp_path, asks(("breaks", '{"how": "x"}')), breaks) as rig:
         result, events = await rig.ended(await rig.start())
     assert "hunter2" not in f"{rig.provider.requests}{events}{result}{caplog.text}"
+
+
+async def test_an_errors_text_is_bounded_and_can_be_sent_like_any_result(tmp_path: Path) -> None:
+    @tool(effect="pure")
+    async def complains() -> str:
+        raise ToolError("too_much", "\ud800" * (RESULT_LIMIT + 1))
+
+    async with rigged(tmp_path, asks(("complains", "{}")), complains) as rig:
+        _, events = await rig.ended(await rig.start())
+    (answer,) = (m for m in rig.provider.requests[1].messages if m.role == "tool")
+    assert answer.content.startswith("Error: \ufffd")
+    assert "[clipped: 262,144 of 262,145 characters kept]" in answer.content
+    assert answer.content == only(events, Tool).result
 
 
 async def test_good_and_bad_calls_of_a_turn_are_answered_in_its_order(tmp_path: Path) -> None:

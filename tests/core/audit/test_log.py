@@ -21,6 +21,9 @@ class DeadStore:
     async def append_audit(self, entry: AuditEntry) -> AuditRow:
         raise AuditUnavailable("down")
 
+    async def begin_call(self, entry: AuditEntry) -> None:
+        raise AuditUnavailable("down")
+
 
 async def test_rows_are_there_when_append_returns_and_verify(tmp_path: Path) -> None:
     path = tmp_path / "log.db"
@@ -74,3 +77,27 @@ def test_check_refuses_only_what_is_known_to_be_down() -> None:
 async def test_a_row_that_cannot_be_written_is_said_so() -> None:
     with pytest.raises(AuditUnavailable):
         await AuditLog(DeadStore(known=False)).append(entry())
+
+
+async def test_a_call_that_begins_is_kept_as_its_row_will_be(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    dead, store = [
+        await open_sqlite(path, seal=lambda database_id, _: open_chain(KEY, database_id).seal)
+        for _ in range(2)
+    ]
+    log = AuditLog(dead)
+    await log.begin(entry(path="/\x00\ud800"))
+    with pytest.raises(TypeError, match="call_id"):
+        await log.begin(entry(call_id=None))
+    with pytest.raises(TypeError, match="host"):
+        await log.begin(entry(call_id="2", host=b"x"))
+    await dead.close()
+    (row,) = await store.close_interrupted(1)
+    assert row.path == "/\ufffd\ufffd"
+    await store.close()
+    assert verify(path, key=KEY).ok
+
+
+async def test_a_call_that_cannot_be_noted_is_refused() -> None:
+    with pytest.raises(AuditUnavailable):
+        await AuditLog(DeadStore(known=False)).begin(entry())

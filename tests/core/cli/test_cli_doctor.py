@@ -11,7 +11,7 @@ from tests.core.cli.conftest import Cli
 
 CHECKS = [
     "python", "sqlite", "libcurl", "config", "key",
-    "database", "audit", "demo", "terminal", "locale",
+    "database", "secrets", "audit", "demo", "terminal", "locale",
 ]  # fmt: skip
 
 
@@ -84,7 +84,7 @@ def test_broken_parts_fail_one_by_one(
     monkeypatch.setenv("SSLKEYLOGFILE", "/tmp/keys")
     found = statuses(cli)
     failed = {check for check, status in found.items() if status == "fail"}
-    assert failed == {"config", "key", "database", "audit", "demo", "libcurl"}
+    assert failed == {"config", "key", "database", "secrets", "audit", "demo", "libcurl"}
     assert cli("doctor").code == 1
 
 

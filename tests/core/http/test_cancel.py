@@ -12,6 +12,7 @@ from core.model import AuditAction
 from core.vault import Credential
 from tests.core.http.rig import URL, Rig, until
 from tests.fakes.http_ports import FakeCredential
+from tests.fakes.transport import ScriptedTransport
 
 GET = Request("GET", URL)
 UNSENT = AuditAction.HTTP_CALL_CANCELLED_BEFORE_SEND
@@ -286,9 +287,11 @@ async def test_the_same_while_its_call_already_waits_for_it() -> None:
     assert rig.audit.only.action is AuditAction.HTTP_CALL
 
 
-async def test_a_transport_that_cannot_abort_completes_and_honours_an_early_signal() -> None:
+async def test_a_transport_that_cannot_abort_completes_and_honours_an_early_signal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ScriptedTransport, "supports_abort", False)
     rig = Rig(credential=FakeCredential())
-    rig.transport.supports_abort = False
     clone = rig.client.with_timeout(5)
     assert not clone.supports_cancellation
     task = asyncio.create_task(clone.send_cancellable(GET, rig.signal))

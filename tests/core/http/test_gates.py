@@ -143,3 +143,45 @@ async def test_nothing_is_heard_after_an_abort(transport: CurlTransport) -> None
             for _ in range(20):
                 await asyncio.sleep(0)
             assert sink.heard == before
+
+
+@pytest.mark.parametrize("where", ["connected", "head", "data", "end"])
+async def test_closing_the_transport_out_of_a_callback_ends_every_transfer_once(where: str) -> None:
+    logged: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, about: logged.append(about))
+    with curl() as transport:
+
+        class Closer(Recorder):
+            def _hear(self, name: str, what: object) -> None:
+                super()._hear(name, what)
+                if name == where:
+                    transport.close()
+
+            def end(self, fault: Fault | None, number: int) -> None:
+                super().end(fault, number)
+                if where == "end":
+                    transport.close()
+
+        async with serve(says(answer(b"x"))) as server:
+            pin = Pin("a.invalid", ("127.0.0.1",), True)
+            other = start(transport, server.url(), pin)[1]
+            sink = Closer()
+            wire = WireRequest("GET", parse_url(server.url(), ("127.0.0.1",)), (), b"")
+            transport.start(wire, pin, Belt(2_000, 5_000), sink)
+            for one in (sink, other):
+                await asyncio.wait_for(one.over.wait(), 5)
+                assert len([heard for heard in one.heard if isinstance(heard, tuple)]) == 1
+    assert logged == []
+
+
+async def test_many_small_chunks_reach_the_sink_as_few_pieces_of_bounded_size(
+    transport: CurlTransport,
+) -> None:
+    chunks = b"".join(b"5\r\n%05d\r\n" % number for number in range(40_000))
+    raw = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks + b"0\r\n\r\n"
+    async with serve(says(raw)) as server:
+        heard_all = await heard(transport, server.url(), Pin("a.invalid", ("127.0.0.1",), True))
+    pieces = [one for one in heard_all if isinstance(one, bytes)]
+    assert b"".join(pieces) == b"".join(b"%05d" % number for number in range(40_000))
+    assert len(pieces) < 1_000
+    assert max(map(len, pieces)) <= 64 * 1024

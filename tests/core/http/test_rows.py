@@ -55,7 +55,7 @@ async def test_calls_outside_of_a_step_are_not_collected() -> None:
 async def test_bearer_and_header_placements() -> None:
     rig = Rig(credential=FakeCredential(), reply=lambda transfer: transfer.answer(200))
     await rig.client.send(Request("GET", URL, (("Accept", "text/plain"),)))
-    other = rig.client.with_credential(FakeCredential(placement="header", header="X-Token"))
+    other = rig.client.with_credential(FakeCredential(placement="header", field="X-Token"))
     await other.send(GET)
     first, second = rig.transport.transfers
     assert first.header("authorization") == f"Bearer {SECRET}"

@@ -56,3 +56,9 @@ def curl(cafile: Path | None = None) -> Iterator[CurlTransport]:
 def descriptors() -> int:
     """Return how many file descriptors this process has open."""
     return len(os.listdir("/proc/self/fd"))
+
+
+def resident_kib() -> int:
+    """Return how much memory this process holds, in KiB."""
+    with open("/proc/self/statm", encoding="ascii") as statm:
+        return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") // 1_024

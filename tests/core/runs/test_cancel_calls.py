@@ -7,12 +7,17 @@ from pathlib import Path
 import pytest
 
 from core.config import Config, ModelEntry
-from core.model import AuditAction, CancelLevel, Response, RunStatus, StepOutcome
+from core.errors import RequestCancelled
+from core.http import CancelSignal, Request
+from core.model import AuditAction, CancelLevel, Response, RunStatus, StepOutcome, Tool
 from core.store import AuditQuery
+from core.tools import ToolContext, tool
 from tests.core.runs.rig import only, rigged, settle
 from tests.fakes.demo_transport import BASE_URL, HOST
+from tests.fakes.provider import Turn
 from tests.fakes.resolver import FakeResolver
 from tests.fakes.transport import ScriptedTransport
+from tests.support.runtime import until
 
 
 @pytest.mark.parametrize("credential", ["key", None])
@@ -76,5 +81,40 @@ async def test_a_boundary_stop_cuts_no_call(tmp_path: Path) -> None:
         result, events = await rig.ended(run)
     assert (result.status, result.text) == (RunStatus.CANCELLED, "whole")
     assert only(events, Response).outcome is StepOutcome.OK
+    assert result.receipt is not None
+    assert (result.receipt.calls_aborted, result.receipt.credentials_exposed) == ((), ())
+
+
+async def test_a_call_that_a_tool_gave_up_before_the_stop_is_not_what_the_stop_did(
+    tmp_path: Path,
+) -> None:
+    lost_patience = CancelSignal()
+
+    @tool(effect="pure")
+    async def impatient(context: ToolContext) -> str:
+        client = context.http.with_allow((f"{HOST}:80",))
+        try:
+            await client.send_cancellable(Request("GET", f"http://{HOST}/"), lost_patience)
+        except RequestCancelled:
+            return "too slow"
+        return "in time"
+
+    transport = ScriptedTransport()
+    turns = [Turn("hm", calls=[("impatient", "{}")]), Turn("so be it", hold=True)]
+    async with rigged(
+        tmp_path,
+        turns,
+        impatient,
+        transport=transport,
+        resolver=FakeResolver({HOST: ("127.0.0.1",)}),
+    ) as rig:
+        run = await rig.start()
+        (await transport.next()).connected()
+        lost_patience.set()
+        await until(rig.provider.holding.is_set)
+        await run.cancel(CancelLevel.ABORT)
+        result, events = await rig.ended(run)
+    given_up = only(events, Tool)
+    assert (given_up.result, len(given_up.call_ids)) == ("too slow", 1)
     assert result.receipt is not None
     assert (result.receipt.calls_aborted, result.receipt.credentials_exposed) == ((), ())

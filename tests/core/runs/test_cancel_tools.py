@@ -237,6 +237,23 @@ async def test_side_by_side_tools_end_at_boundaries_of_their_own(tmp_path: Path)
     )
 
 
+async def test_a_tool_that_wants_to_be_alone_has_nobody_beside_it(tmp_path: Path) -> None:
+    first, alone, last = HeldTool(name="first"), HeldTool(name="x", alone=True), HeldTool(name="z")
+    async with rigged(tmp_path, asks_for("first", "x", "z"), first, alone, last) as rig:
+        run = await rig.start()
+        await begun(first)
+        assert (alone.runs, last.runs) == (0, 0)
+        first.release()
+        await begun(alone)
+        assert last.runs == 0
+        alone.release()
+        await begun(last)
+        await run.cancel(ABORT)
+        _, events = await rig.ended(run)
+    order = [event.name for event in every(events, ToolStarted)]
+    assert order == ["first", "x", "z"]
+
+
 async def test_an_effect_waits_its_turn_and_does_not_begin_after_a_stop(tmp_path: Path) -> None:
     pure, unsafe = HeldTool(name="pure"), HeldTool(name="unsafe", effect=Effect.UNSAFE)
     async with rigged(tmp_path, asks_for("pure", "unsafe"), pure, unsafe) as rig:

@@ -97,6 +97,36 @@ async def test_an_unsafe_tool_that_ends_just_past_its_deadline_keeps_its_result(
     assert (found.result, found.outcome) == ("paid", StepOutcome.OK)
 
 
+@pytest.mark.parametrize("effect", [Effect.IDEMPOTENT, Effect.UNSAFE])
+async def test_an_effect_that_was_cut_at_its_deadline_is_unknown_and_not_an_error(
+    tmp_path: Path, effect: Effect
+) -> None:
+    held = HeldTool(effect=effect, deadline_s=3.0)
+    turns = [TURNS[0], Turn("never", hold=True)]
+    async with rigged(tmp_path, turns, held) as rig:
+        run = await rig.start()
+        await until(lambda: held.runs)
+        await rig.outlast(until(rig.provider.holding.is_set), most_s=6)
+        await run.cancel(CancelLevel.ABORT)
+        result, events = await rig.ended(run)
+    found = only(events, Tool)
+    assert (found.outcome, found.executed) == (StepOutcome.UNKNOWN, True)
+    assert found.result.startswith("unknown:")
+    assert result.receipt is not None
+    assert result.receipt.left_running == (InFlight("1.3", "tool_started", "held"),)
+
+
+async def test_an_abort_just_before_the_deadline_stays_an_abort(tmp_path: Path) -> None:
+    held = HeldTool(heeds=Heeds.TASK_CANCEL, deadline_s=3.0)
+    async with rigged(tmp_path, TURNS, held) as rig:
+        run = await rig.start()
+        await until(lambda: held.runs)
+        await rig.pass_time(2.95)
+        await run.cancel(CancelLevel.ABORT)
+        _, events = await rig.outlast(rig.ended(run), most_s=2)
+    assert only(events, Tool).outcome is StepOutcome.INTERRUPTED
+
+
 async def test_a_model_call_past_its_deadline_is_a_timeout_and_not_a_stop(tmp_path: Path) -> None:
     turns = [Turn("half", hold=True), Turn("whole")]
     async with rigged(tmp_path, turns) as rig:

@@ -43,6 +43,12 @@ async def test_a_stream_reads_the_same_live_and_from_the_store(tmp_path: Path) -
         assert [to_json(event) for event in rig.published] == [to_json(event) for event in events]
 
 
+async def test_two_tools_of_a_name_are_found_when_the_runtime_opens(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="same name"):
+        async with rigged(tmp_path, [], HeldTool(), HeldTool()):
+            raise AssertionError
+
+
 async def test_run_returns_what_wait_returns_as_often_as_it_is_asked(tmp_path: Path) -> None:
     async with rigged(tmp_path, [Turn("x"), Turn("x")]) as rig:
         result = await rig.runtime.run(rig.request())

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from collections.abc import Sequence
+from dataclasses import fields, replace
 from typing import Any
 
 from core.audit import Chain
@@ -29,15 +30,20 @@ from core.model import (
     ToolStarted,
     Usage,
 )
-from core.model.secrets import SecretRecord
-from core.store import Claim, Seal, Store
+from core.model.secrets import ChainKeyRecord, SecretRecord
+from core.store import Claim, KeyRotation, Seal, Store
 
 RUN = "run-1"
 SPENT = Usage(1, 10, 5, 0.25)
 
 
-def seal(database_id: str, _sealed_by: str | None = None) -> Seal:
-    return Chain(b"k" * 32, "k1", database_id).seal
+_CHAIN_KEYS = {"k1": b"k" * 32, "k2": b"x" * 32, "k3": b"y" * 32}
+
+
+def seal(database_id: str, sealed_by: str | None = None) -> Seal:
+    """The seal of a known key, of ``k1`` if there is no other reason."""
+    key_id = sealed_by if sealed_by in _CHAIN_KEYS else "k1"
+    return Chain(_CHAIN_KEYS[key_id], key_id, database_id).seal
 
 
 def row(run_id: str = RUN, *, created_us: int = 1, prompt: str = "hello") -> RunRow:
@@ -215,11 +221,44 @@ def secret(name: str, *, version: int = 1) -> SecretRecord:
     )
 
 
+def rewrapped(record: SecretRecord, key_id: str) -> SecretRecord:
+    """The same secret under another master key."""
+    return replace(
+        record,
+        key_id=key_id,
+        format=2,
+        wrapped_key=f"w-{key_id}".encode(),
+        nonce=f"n-{key_id:>10}".encode(),
+        ciphertext=f"c-{key_id}".encode(),
+    )
+
+
+def retired(*key_ids: str, by: str) -> tuple[ChainKeyRecord, ...]:
+    """Chain keys that the master key ``by`` wraps."""
+    return tuple(
+        ChainKeyRecord(key_id=key_id, wrapped_by=by, wrapped_key=f"{key_id}-{by}".encode())
+        for key_id in key_ids
+    )
+
+
+def rotation(
+    store: Store, secrets: Sequence[SecretRecord], *key_ids: str, before: str, after: str
+) -> KeyRotation:
+    """Everything of ``store`` under the key ``after``; ``key_ids`` are the retired ones."""
+    return KeyRotation(
+        before=before,
+        secrets=tuple(rewrapped(record, after) for record in secrets),
+        chain_keys=retired(*key_ids, by=after),
+        entry=entry(AuditAction.MASTER_KEY_ROTATED),
+        seal=seal(store.database_id, after),
+    )
+
+
 def assert_chained(rows: list[AuditRow], database_id: str) -> None:
     """Seal the rows again, oldest first, and compare."""
-    again = seal(database_id)
     previous = None
     for number, stored in enumerate(rows, 1):
         values = {item.name: getattr(stored, item.name) for item in fields(AuditEntry)}
+        again = seal(database_id, stored.key_id)
         assert again(previous, number, AuditEntry(**values)) == stored
         previous = stored.mac

@@ -12,10 +12,15 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
-from core.store import Commit, SqliteStore, open_sqlite
+from core.store import AuditQuery, Commit, SqliteStore, open_sqlite
+from core.store.sqlite import _schema, _upgrade
+from core.store.sqlite._locks import OwnerLock, locks_folder
 from tests.core.store.builders import (
     begin,
     entry,
@@ -24,6 +29,7 @@ from tests.core.store.builders import (
     response,
     seal,
 )
+from tests.core.store.fixtures import seal_of
 
 ROOT = Path(__file__).parents[3]
 
@@ -101,6 +107,30 @@ async def _drive(store: SqliteStore, run_id: str, file: BinaryIO) -> None:
         step += 1
 
 
+async def call_for_ever(database: Path, acknowledged: str) -> None:
+    """Several callers side by side: ``begun CALL``, then ``ended CALL SEQ``; some never end."""
+    with open(acknowledged, "ab", buffering=0) as file:
+        store = await open_sqlite(database, seal=seal)
+
+        async def call(caller: int) -> None:
+            for number in count():
+                call_id = f"{os.getpid()}-{caller}-{number}"
+                file.write(f"tried {call_id}\n".encode())
+                await store.begin_call(entry(call_id=call_id))
+                file.write(f"begun {call_id}\n".encode())
+                if number % 5 == caller:
+                    continue
+                row = await store.append_audit(entry(call_id=call_id))
+                file.write(f"ended {call_id} {row.seq}\n".encode())
+
+        await asyncio.gather(*(call(number) for number in range(4)))
+
+
+def call_and_be_killed(database: str, acknowledged: str) -> None:
+    """Entry point of a forked process."""
+    asyncio.run(call_for_ever(Path(database), acknowledged))
+
+
 def write_and_be_killed(database: str, acknowledged: str) -> None:
     """Entry point of a forked process."""
     asyncio.run(write_for_ever(Path(database), acknowledged))
@@ -170,12 +200,60 @@ async def fail(database: Path, _: str) -> None:
     raise RuntimeError("on purpose")
 
 
+async def call(database: Path, call_id: str) -> None:
+    """Write a call's intent and wait to be killed."""
+    store = await open_sqlite(database, seal=seal)
+    await store.begin_call(entry(call_id=call_id))
+    say("begun")
+    await asyncio.Event().wait()
+
+
+async def own_lock(database: Path, _: str) -> None:
+    """Hold an owner's lock, as a process of an earlier version does."""
+    lock = OwnerLock(locks_folder(database))
+    say("held")
+    await asyncio.Event().wait()
+    lock.release()
+
+
+async def upgrade_and_die(database: Path, moment: str) -> None:
+    """Be killed in the backup of an older database, or before a statement of its migration."""
+
+    def die(*_: object) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    class Deadly(tuple[str, ...]):
+        def __iter__(self) -> Iterator[str]:
+            for number, statement in enumerate((*super().__iter__(), "")):
+                if number == int(moment):
+                    die()
+                yield statement
+
+    if moment == "backup":
+        vars(_upgrade)["_sync"] = die
+    else:
+        _schema.MIGRATIONS = (_schema.MIGRATIONS[0], Deadly(_schema.MIGRATIONS[1]))
+    await open_sqlite(database, seal=partial(seal_of, database))
+
+
+async def open_old(database: Path, starts_at: str) -> None:
+    """Open a database of an earlier version at the same moment as others do."""
+    await asyncio.sleep(max(0.0, float(starts_at) - time.time()))
+    store = await open_sqlite(database, seal=partial(seal_of, database))
+    say(await store.audit_count(AuditQuery()))
+    await store.close()
+
+
 COMMANDS = {
     "append": append,
+    "call": call,
     "fail": fail,
     "hold": hold,
     "open-many": open_many,
+    "open-old": open_old,
     "own": own,
+    "own-lock": own_lock,
+    "upgrade-and-die": upgrade_and_die,
 }
 
 if __name__ == "__main__":

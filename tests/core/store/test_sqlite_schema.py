@@ -156,6 +156,8 @@ async def test_every_row_is_in_a_strict_table(database: Path) -> None:
         "audit_block",
         "audit_count",
         "body",
+        "call_intent",
+        "chain_key",
         "event",
         "meta",
         "run",

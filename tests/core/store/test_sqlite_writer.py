@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import threading
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,9 @@ from tests.core.store.builders import (
     entry,
     request,
     response,
+    rotation,
     seal,
+    secret,
 )
 
 
@@ -261,6 +263,50 @@ async def test_a_durable_commit_is_synced_to_the_disk(
         store.commit(Commit(claim=claim)),
     )
     assert chosen == [synchronous]
+
+
+async def begin_call(store: SqliteStore) -> None:
+    await store.begin_call(entry(call_id="c1"))
+
+
+async def append_row(store: SqliteStore) -> object:
+    return await store.append_audit(entry(call_id="c1"))
+
+
+async def close_calls(store: SqliteStore) -> object:
+    return await store.close_interrupted(1)
+
+
+async def put_secret(store: SqliteStore) -> object:
+    return await store.put_secret(secret("b"), entry())
+
+
+async def delete_secret(store: SqliteStore) -> object:
+    return await store.delete_secret("a", entry())
+
+
+async def rotate_key(store: SqliteStore) -> object:
+    made = rotation(store, await store.list_secrets(), "m1", before="m1", after="k2")
+    return await store.rotate_key(made)
+
+
+@pytest.mark.parametrize(
+    "write", [begin_call, append_row, close_calls, put_secret, delete_secret, rotate_key]
+)
+async def test_what_the_log_and_the_vault_acknowledge_survives_a_power_cut(
+    store: SqliteStore, tmp_path: Path, write: Callable[[SqliteStore], Awaitable[object]]
+) -> None:
+    dead = await open_sqlite(tmp_path / "x.db", seal=seal)
+    await dead.begin_call(entry(call_id="c2"))
+    await dead.close()
+    await store.put_secret(secret("a"), entry())
+    await begin(store)  # what need not be durable
+    modes: list[str] = []
+    connection = store._writer._transactor._connection
+    connection.set_trace_callback(modes.append)
+    await write(store)
+    connection.set_trace_callback(None)
+    assert modes[:2] == ["PRAGMA synchronous = FULL", "BEGIN IMMEDIATE"]
 
 
 async def test_nobody_polls_while_nobody_watches(store: SqliteStore, tmp_path: Path) -> None:

@@ -65,6 +65,7 @@ def test_schema_comes_from_the_signature_and_the_docstring() -> None:
     assert find.name == "find-place"
     assert find.effect is Effect.IDEMPOTENT
     assert find.deadline_s == 7
+    assert not find.alone
     assert find.description == "Find a place.\n\nThe second paragraph counts too."
     schema = find.parameters
     assert schema["type"] == "object"

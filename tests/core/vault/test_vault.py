@@ -3,10 +3,9 @@ from __future__ import annotations
 import asyncio
 import copy
 import pickle
-from collections.abc import AsyncIterator
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import pytest
 
@@ -19,44 +18,17 @@ from core.model.words import AuditAction
 from core.store import AuditQuery, SqliteStore, open_sqlite
 from core.vault import Credential, Secret, Vault
 from tests.fakes.clock import FakeClock
+from tests.fakes.keys import Keyring
 
 CANARY = "c4nary-Value-7391"
 
 
-class Keys:
-    """A key provider that a test can swap the key of."""
-
-    def __init__(self, key: bytes = b"k" * 32) -> None:
-        self.key = MasterKey(key)
-
-    def master_key(self, *, make: bool = False) -> MasterKey:
-        return self.key
+class Place(TypedDict):
+    host: str
+    port: int
 
 
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
-    store = await open_sqlite(
-        tmp_path / "v.db",
-        seal=lambda database_id, _: open_chain(Keys().key, database_id).seal,
-        synchronous="normal",
-    )
-    yield store
-    await store.close()
-
-
-@pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
-
-
-@pytest.fixture
-def keys() -> Keys:
-    return Keys()
-
-
-@pytest.fixture
-def vault(store: SqliteStore, keys: Keys, clock: FakeClock) -> Vault:
-    return Vault(store, keys, clock)
+HERE: Place = {"host": "api.example.com", "port": 443}
 
 
 async def actions(store: SqliteStore) -> list[tuple[AuditAction, str | None, str]]:
@@ -73,7 +45,7 @@ async def stored(store: SqliteStore, name: str = "demo") -> SecretRecord:
 async def test_a_secret_comes_back_as_it_was_set(vault: Vault) -> None:
     for value in ("x", CANARY, "a" * 16_384, " padded ", 'quo"te\\'):
         await vault.set("demo", value, actor="me")
-        assert (await vault.read("demo")).reveal() == value
+        assert (await vault.read("demo", **HERE)).reveal() == value
 
 
 async def test_each_change_has_its_row_and_reading_has_none(
@@ -81,7 +53,7 @@ async def test_each_change_has_its_row_and_reading_has_none(
 ) -> None:
     assert await vault.set("demo", CANARY, actor="me") is True
     assert await vault.set("demo", CANARY, actor="you") is False
-    await vault.read("demo")
+    await vault.read("demo", **HERE)
     await vault.credential("demo")
     await vault.list()
     assert await vault.delete("demo", actor="me") is True
@@ -91,7 +63,7 @@ async def test_each_change_has_its_row_and_reading_has_none(
         (AuditAction.SECRET_UPDATED, "demo", "you"),
         (AuditAction.SECRET_DELETED, "demo", "me"),
     ]
-    assert verify(tmp_path / "v.db", key=Keys().key).ok
+    assert verify(tmp_path / "v.db", key=Keyring().keys[0]).ok
 
 
 async def test_what_is_known_without_the_value(vault: Vault, clock: FakeClock) -> None:
@@ -117,12 +89,18 @@ async def test_listing_needs_no_key(store: SqliteStore, vault: Vault, clock: Fak
         def master_key(self, *, make: bool = False) -> MasterKey:
             raise SecretUnavailable("locked")
 
+        def find(self, key_id: str) -> MasterKey | None:
+            raise SecretUnavailable("locked")
+
+        def renew(self, key_id: str) -> MasterKey:
+            raise SecretUnavailable("locked")
+
     await vault.set("demo", CANARY, actor="me")
     locked = Vault(store, NoKeys(), clock)
     assert [info.credential.name for info in await locked.list()] == ["demo"]
     assert (await locked.credential("demo")).placement == "bearer"
     with pytest.raises(SecretUnavailable, match="locked"):
-        await locked.read("demo")
+        await locked.read("demo", **HERE)
     with pytest.raises(SecretUnavailable, match="locked"):
         await locked.set("other", CANARY, actor="me")
     assert await store.get_secret("other") is None
@@ -130,17 +108,17 @@ async def test_listing_needs_no_key(store: SqliteStore, vault: Vault, clock: Fak
 
 async def test_a_missing_secret_is_unavailable(vault: Vault) -> None:
     with pytest.raises(SecretUnavailable, match="no such secret"):
-        await vault.read("demo")
+        await vault.read("demo", **HERE)
     with pytest.raises(SecretUnavailable, match="no such secret"):
         await vault.credential("demo")
 
 
 async def test_what_was_seen_is_known_without_asking_the_store(
-    store: SqliteStore, vault: Vault, keys: Keys, clock: FakeClock
+    store: SqliteStore, vault: Vault, keyring: Keyring, clock: FakeClock
 ) -> None:
     await vault.set("demo", CANARY, hosts=("a.example",), actor="me")
     assert vault.known("demo").hosts == ("a.example",)
-    other = Vault(store, keys, clock)
+    other = Vault(store, keyring, clock)
     with pytest.raises(SecretUnavailable, match="no such secret"):
         other.known("demo")
     await other.list()
@@ -209,7 +187,7 @@ async def test_nothing_stored_shows_the_value(
     for path in filter(Path.is_file, tmp_path.rglob("*")):
         data = path.read_bytes()
         assert CANARY.encode() not in data, path
-        assert Keys().key.reveal() not in data, path
+        assert Keyring().keys[0].reveal() not in data, path
 
 
 async def test_equal_values_look_different(vault: Vault, store: SqliteStore) -> None:
@@ -227,7 +205,7 @@ async def test_equal_values_look_different(vault: Vault, store: SqliteStore) -> 
         {"version": 7},
         {"placement": "header"},
         {"field": "X-Other"},
-        {"hosts": ("evil.example",)},
+        {"hosts": ("evil.example", "api.example.com")},
         {"hosts": ()},
         {"ciphertext": b""},
         {"ciphertext": b"x" * 40},
@@ -246,7 +224,7 @@ async def test_a_record_changed_outside_the_vault_is_unreadable(
     await store.delete_secret("demo", row_entry(row))
     assert await store.put_secret(record, row_entry(row))
     with pytest.raises(SecretUnavailable, match="changed outside") as caught:
-        await vault.read("demo")
+        await vault.read("demo", **HERE)
     assert caught.value.__cause__ is None
 
 
@@ -261,13 +239,13 @@ async def test_ciphertexts_do_not_move_between_secrets_or_versions(
         await store.delete_secret(moved.name, row_entry(row))
         assert await store.put_secret(moved, row_entry(row))
         with pytest.raises(SecretUnavailable, match="changed outside"):
-            await vault.read(moved.name)
+            await vault.read(moved.name, **HERE)
 
 
 async def test_of_two_who_create_a_secret_one_updates_it(
-    vault: Vault, store: SqliteStore, keys: Keys, clock: FakeClock
+    vault: Vault, store: SqliteStore, keyring: Keyring, clock: FakeClock
 ) -> None:
-    other = Vault(store, keys, clock)
+    other = Vault(store, keyring, clock)
     created = await asyncio.gather(
         vault.set("demo", "one", actor="me"), other.set("demo", "two", actor="you")
     )
@@ -279,29 +257,32 @@ async def test_of_two_who_create_a_secret_one_updates_it(
     ]
 
 
-async def test_another_master_key_is_named(vault: Vault, store: SqliteStore, keys: Keys) -> None:
+async def test_another_master_key_is_named(
+    vault: Vault, store: SqliteStore, keyring: Keyring
+) -> None:
     await vault.set("demo", CANARY, actor="me")
-    old = keys.key
-    keys.key = MasterKey(b"x" * 32)
+    old = keyring.keys[0]
+    keyring.keys = [MasterKey(b"x" * 32)]
     with pytest.raises(SecretUnavailable, match="another master key") as caught:
-        await vault.read("demo")
+        await vault.read("demo", **HERE)
     assert old.key_id in caught.value.hint
     await vault.set("demo", "again", actor="me")
-    assert (await vault.read("demo")).reveal() == "again"
+    assert (await vault.read("demo", **HERE)).reveal() == "again"
 
 
 async def test_the_same_record_is_unreadable_in_another_database(
-    vault: Vault, store: SqliteStore, keys: Keys, clock: FakeClock, tmp_path: Path
+    vault: Vault, store: SqliteStore, keyring: Keyring, clock: FakeClock, tmp_path: Path
 ) -> None:
     await vault.set("demo", CANARY, actor="me")
     (row,) = await store.audit_page(AuditQuery())
     other = await open_sqlite(
-        tmp_path / "other.db", seal=lambda database_id, _: open_chain(keys.key, database_id).seal
+        tmp_path / "other.db",
+        seal=lambda database_id, _: open_chain(keyring.keys[0], database_id).seal,
     )
     try:
         await other.put_secret(await stored(store), row_entry(row))
         with pytest.raises(SecretUnavailable, match="changed outside"):
-            await Vault(other, keys, clock).read("demo")
+            await Vault(other, keyring, clock).read("demo", **HERE)
     finally:
         await other.close()
 
