@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING
 
 from playground.leaving import Leaving
+from playground.terminal import Terminal
 
 if TYPE_CHECKING:
     from core import Runtime
@@ -45,11 +46,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         _say(_HEADLESS)
         return EXIT_USAGE
-    try:
-        return asyncio.run(_open(core.database_path(options.db), options.config))
-    except StepbrakeError as error:
-        _explain(error)
-        return error.exit_code
+    with Terminal():
+        try:
+            return asyncio.run(_open(core.database_path(options.db), options.config))
+        except StepbrakeError as error:
+            _explain(error)
+            return error.exit_code
 
 
 async def _open(database: str, config: str | None) -> int:

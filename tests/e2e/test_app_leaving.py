@@ -40,6 +40,13 @@ def _last_words(folder: Path) -> list[str]:
     return [event["kind"] for event in events[-3:]]
 
 
+def _assert_ended_at_a_boundary(folder: Path) -> None:
+    asked, step, end = _last_words(folder)
+    # On a slow machine the call in flight may have ended before the key arrived.
+    assert step in ("response", "tool")
+    assert (asked, end) == ("cancel_requested", "cancelled")
+
+
 def _restored(sent: bytes) -> bool:
     tail = sent[-4_000:]
     return all(word in tail for word in _RESTORED)
@@ -56,14 +63,14 @@ def test_a_signal_stops_the_run_at_its_boundary_and_restores_the_terminal(
         assert app.end() == code
         assert _restored(app.sent)
         assert b"Traceback" not in app.sent
-        assert _last_words(tmp_path) == ["cancel_requested", "response", "cancelled"]
+        _assert_ended_at_a_boundary(tmp_path)
 
 
 def test_a_closed_terminal_stops_the_run_and_keeps_its_last_write(tmp_path: Path) -> None:
     with _streaming(tmp_path, 2.0) as app:
         app.hang_up()
         assert app.end() == 129
-        assert _last_words(tmp_path) == ["cancel_requested", "response", "cancelled"]
+        _assert_ended_at_a_boundary(tmp_path)
 
 
 def test_a_second_signal_aborts_at_once(tmp_path: Path) -> None:
@@ -86,7 +93,7 @@ def test_ctrl_q_asks_and_leaving_keeps_the_last_write(tmp_path: Path) -> None:
         app.press("\r")
         assert app.end() == 0
         assert _restored(app.sent)
-        assert _last_words(tmp_path) == ["cancel_requested", "response", "cancelled"]
+        _assert_ended_at_a_boundary(tmp_path)
 
 
 def test_ctrl_c_pressed_many_times_never_leaves(tmp_path: Path) -> None:
@@ -99,6 +106,26 @@ def test_ctrl_c_pressed_many_times_never_leaves(tmp_path: Path) -> None:
         os.kill(app.pid, 0)
         app.press("\x11")
         assert app.end() == 0
+
+
+@pytest.mark.parametrize("broken_off", ["", "Driver.disable_input = "], ids=["", "with its keys"])
+def test_an_app_that_breaks_off_while_it_ends_holds_neither_process_nor_terminal(
+    tmp_path: Path, broken_off: str
+) -> None:
+    broken = (
+        "import sys; from textual.drivers.linux_driver import LinuxDriver as Driver\n"
+        "def stop(self): raise RuntimeError('broke off')\n"
+        f"{broken_off}Driver.stop_application_mode = stop\n"
+        "from playground.__main__ import main; sys.exit(main([]))"
+    )
+    app = Pty([sys.executable, "-c", broken], app_environment(tmp_path, 0.0), tmp_path)
+    try:
+        app.until("What should the agent do?")
+        app.press("\x11")
+        assert app.end() == 1
+        assert _restored(app.sent)
+    finally:
+        app.close()
 
 
 def test_without_a_terminal_it_says_how_to_run_headless(tmp_path: Path) -> None:
