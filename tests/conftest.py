@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from core.demo import DemoServer
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -48,3 +52,14 @@ def home(
     for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"):
         monkeypatch.delenv(name, raising=False)
     yield path
+
+
+@pytest.fixture
+async def demo() -> AsyncIterator[DemoServer]:
+    """Give a demo server without waits."""
+    from core.demo import DemoServer
+
+    server = DemoServer(pace=0)
+    await server.start()
+    yield server
+    await server.close()

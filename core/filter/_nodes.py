@@ -177,10 +177,27 @@ class Not:
 
 
 @dataclass(frozen=True, slots=True)
-class And:
-    """The row fits every item; there are at least two, none of them an ``And``."""
+class _Several:
+    """At least two items, none of them of the same class."""
 
     items: tuple[Node, ...]
+
+    def fields(self) -> Iterator[str]:
+        """Yield the names of the items' fields."""
+        for item in self.items:
+            yield from item.fields()
+
+    def weight(self) -> int:
+        """Return what the heaviest items need, one of them right behind the parenthesis."""
+        return _weight(self.items)
+
+    def _written(self, parameters: list[Value]) -> list[str]:
+        return [item.sql(parameters) for item in _by_weight(self.items)]
+
+
+@dataclass(frozen=True, slots=True)
+class And(_Several):
+    """The row fits every item."""
 
     def matches(self, get: Get) -> bool:
         """Return whether the row fits."""
@@ -188,26 +205,15 @@ class And:
 
     def sql(self, parameters: list[Value]) -> str:
         """Return the condition as SQL."""
-        return _joined("AND", [item.sql(parameters) for item in _by_weight(self.items)])
-
-    def fields(self) -> Iterator[str]:
-        """Yield the names of the items' fields."""
-        for item in self.items:
-            yield from item.fields()
-
-    def weight(self) -> int:
-        """Return what the heaviest items need, one of them right behind the parenthesis."""
-        return _weight(self.items)
+        return _joined("AND", self._written(parameters))
 
     def __str__(self) -> str:
         return " ".join(f"({item})" if isinstance(item, Or) else str(item) for item in self.items)
 
 
 @dataclass(frozen=True, slots=True)
-class Or:
-    """The row fits an item; there are at least two, none of them an ``Or``."""
-
-    items: tuple[Node, ...]
+class Or(_Several):
+    """The row fits an item."""
 
     def matches(self, get: Get) -> bool:
         """Return whether the row fits."""
@@ -215,16 +221,7 @@ class Or:
 
     def sql(self, parameters: list[Value]) -> str:
         """Return the condition as SQL."""
-        return _joined("OR", [item.sql(parameters) for item in _by_weight(self.items)])
-
-    def fields(self) -> Iterator[str]:
-        """Yield the names of the items' fields."""
-        for item in self.items:
-            yield from item.fields()
-
-    def weight(self) -> int:
-        """Return what the heaviest items need, one of them right behind the parenthesis."""
-        return _weight(self.items)
+        return _joined("OR", self._written(parameters))
 
     def __str__(self) -> str:
         return " or ".join(map(str, self.items))

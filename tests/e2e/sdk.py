@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import urlsplit
@@ -99,10 +99,3 @@ async def stopped_midway(stream: Any, how: str) -> list[Any]:
     assert task.done()
     assert task.cancelled() == (how == "cancelled")
     return got
-
-
-async def eventually(condition: Callable[[], bool]) -> None:
-    """Wait until ``condition`` holds, giving the loop and other threads their turns."""
-    async with asyncio.timeout(PATIENCE_S):
-        while not condition():
-            await asyncio.sleep(0.005)

@@ -17,7 +17,8 @@ from playground.state.audit import Proof
 from playground.widgets.audit_pane import AuditPane
 from tests.core.audit.logs import tampering
 from tests.playground.audit_log import entry
-from tests.support.runtime import open_store, scripted_runtime, until
+from tests.support.runtime import open_store, scripted_runtime
+from tests.support.waiting import until
 
 A = AuditAction
 ROWS = 100_000

@@ -38,7 +38,7 @@ from tests.support.llmock import (
     peer_runtime,
     run_to_end,
 )
-from tests.support.runtime import PATIENCE_S
+from tests.support.waiting import PATIENCE_S
 
 CALL = AuditAction.HTTP_CALL
 WEATHER = ("get_weather",)

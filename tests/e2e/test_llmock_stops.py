@@ -42,7 +42,7 @@ from tests.support.llmock import (
     model_file,
     peer_runtime,
 )
-from tests.support.runtime import PATIENCE_S, until
+from tests.support.waiting import PATIENCE_S, until
 
 ABORT, BOUNDARY = CancelLevel.ABORT, CancelLevel.BOUNDARY
 CALL, CUT = AuditAction.HTTP_CALL, AuditAction.HTTP_CALL_CANCELLED

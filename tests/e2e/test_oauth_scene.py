@@ -11,7 +11,7 @@ from core.demo import DemoServer
 from core.model import AuditAction, RunRequest, RunStatus
 from core.runtime import Run
 from core.store import AuditQuery
-from tests.support.runtime import until
+from tests.support.waiting import until
 
 CALL, LEG = AuditAction.HTTP_CALL, AuditAction.OAUTH_TOKEN_REQUEST
 EXPOSED = AuditAction.HTTP_CALL_CANCELLED

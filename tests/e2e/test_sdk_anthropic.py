@@ -19,10 +19,10 @@ from tests.e2e.sdk import (
     PLACEHOLDER,
     WEATHER,
     Gate,
-    eventually,
     gate,
     stopped_midway,
 )
+from tests.support.waiting import until
 
 ASK: Any = {
     "model": "claude-of-the-test",
@@ -101,7 +101,7 @@ async def test_a_stalled_stream_is_stopped(llmock: Any, peer: tuple[Gate, Any], 
     stream = await client.messages.create(**ASK, stream=True)
     assert await stopped_midway(stream, how)
     assert opened.outcomes == [(EXPOSED, False, 200)]
-    await eventually(lambda: len(llmock.requests) == 1)
+    await until(lambda: len(llmock.requests) == 1)
     assert not llmock.last_request.completed
     assert llmock.last_request.duration < PATIENCE_S
 

@@ -19,22 +19,14 @@ from tests.e2e.sdk import (
     PLACEHOLDER,
     WEATHER,
     Gate,
-    eventually,
     gate,
     stopped_midway,
 )
+from tests.support.waiting import until
 
 ASK: Any = [{"role": "user", "content": "How is the weather in Kyoto?"}]
 TOOLS: Any = [{"type": "function", "function": {"name": "get_weather", "parameters": WEATHER}}]
 TEXT = "one two three four five six seven eight"
-
-
-@pytest.fixture
-async def demo() -> AsyncIterator[DemoServer]:
-    server = DemoServer(pace=0)
-    await server.start()
-    yield server
-    await server.close()
 
 
 @pytest.fixture
@@ -113,7 +105,7 @@ async def test_a_stream_stopped_midway_closes_the_socket(
         assert ends(slow_demo) == [None]
         assert await stopped_midway(stream, how)
         assert opened.outcomes == [(EXPOSED, False, 200)]
-        await eventually(lambda: ends(slow_demo) == ["disconnected"])
+        await until(lambda: ends(slow_demo) == ["disconnected"])
     assert slow_demo.stats()["requests"][0]["tokens"] < 3_000
 
 
@@ -123,12 +115,12 @@ async def test_a_call_cancelled_before_its_answer(demo: DemoServer, sdk: Any, st
         task = asyncio.create_task(
             client.chat.completions.create(model="demo/stall", messages=ASK, stream=stream)
         )
-        await eventually(lambda: ends(demo) == [None])
+        await until(lambda: ends(demo) == [None])
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
         assert opened.outcomes == [(EXPOSED, False, 0)]
-        await eventually(lambda: ends(demo) == ["disconnected"])
+        await until(lambda: ends(demo) == ["disconnected"])
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -180,7 +172,7 @@ async def test_a_stalled_stream_of_that_server_is_stopped(llmock: Any, sdk: Any,
         stream = await client.chat.completions.create(model="gpt-4o", messages=ASK, stream=True)
         assert await stopped_midway(stream, how)
         assert opened.outcomes == [(EXPOSED, False, 200)]
-        await eventually(lambda: len(llmock.requests) == 1)
+        await until(lambda: len(llmock.requests) == 1)
     assert not llmock.last_request.completed
     assert llmock.last_request.duration < PATIENCE_S
 

@@ -23,7 +23,7 @@ from tests.fakes.demo_transport import BASE_URL, HOST
 from tests.fakes.provider import Turn
 from tests.fakes.resolver import FakeResolver
 from tests.fakes.transport import ScriptedTransport
-from tests.support.runtime import until
+from tests.support.waiting import until
 
 LOCAL = Config(
     models={"local": ModelEntry(name="local", provider="openai-chat", base_url=BASE_URL, model="x")}

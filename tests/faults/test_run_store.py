@@ -29,7 +29,7 @@ from tests.core.runs.rig import Rig, every, faults_of, kinds, only, rigged, sett
 from tests.fakes.faulty_store import Fault
 from tests.fakes.held_tool import HeldTool
 from tests.fakes.provider import Turn
-from tests.support.runtime import until
+from tests.support.waiting import until
 
 ABORT, BOUNDARY = CancelLevel.ABORT, CancelLevel.BOUNDARY
 COMMITS = 5

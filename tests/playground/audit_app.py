@@ -17,7 +17,7 @@ from playground.screens.audit import AuditScreen
 from playground.state.audit_source import AuditSource
 from playground.widgets.audit_pane import AuditPane
 from tests.playground.audit_log import entry
-from tests.support.runtime import until
+from tests.support.waiting import until
 
 A = AuditAction
 _NO_CALL = {"host": None, "path": None, "method": None, "status": 0, "step": None, "call_id": None}

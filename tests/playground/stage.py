@@ -20,7 +20,8 @@ from playground.state.run import Phase, RunView
 from playground.widgets.cancel_button import CancelButton
 from tests.fakes.clock import FakeClock
 from tests.fakes.provider import ScriptedProvider, Turn
-from tests.support.runtime import scripted_runtime, until
+from tests.support.runtime import scripted_runtime
+from tests.support.waiting import until
 
 PROMPT = "What is the weather in Bergen?"
 ANSWER = "It is 8 °C in Bergen, with rain from the west until the evening."

@@ -5,7 +5,7 @@ import asyncio
 from core.model import Delta, Event, Output
 from playground.adapter import INTERVAL, Batcher
 from tests.playground.events import RUN, T0, Script
-from tests.support.runtime import until
+from tests.support.waiting import until
 
 
 def _delta(offset: int, text: str = "", thinking: str = "", step: str = "1.1") -> Delta:

@@ -14,7 +14,7 @@ from playground.state.run import Phase
 from playground.widgets.audit_pane import AuditPane
 from playground.widgets.ticks import TickList
 from tests.playground.stage import PROMPT, StagedApp, held, staged, weather
-from tests.support.runtime import until
+from tests.support.waiting import until
 
 
 @tool(effect="pure")

@@ -10,7 +10,7 @@ from playground.screens.run import RunScreen
 from playground.widgets.audit_pane import AuditPane
 from playground.widgets.key_bar import KeyBar
 from tests.playground.stage import StagedApp, held, staged, weather
-from tests.support.runtime import until
+from tests.support.waiting import until
 
 
 def _said(app: StagedApp) -> list[str]:

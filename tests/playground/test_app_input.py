@@ -15,7 +15,7 @@ from playground.screens.help import page
 from playground.state.stream import StreamText
 from tests.playground.events import Script
 from tests.playground.stage import StagedApp, held, staged, weather
-from tests.support.runtime import until
+from tests.support.waiting import until
 
 
 def _burst(app: StagedApp, text: str) -> None:

@@ -16,7 +16,7 @@ from playground.widgets.key_bar import KeyBar
 from playground.widgets.step_list import StepList
 from tests.fakes.provider import ScriptedProvider, Turn
 from tests.playground.stage import ANSWER, PROMPT, held, staged, weather
-from tests.support.runtime import until
+from tests.support.waiting import until
 
 
 async def test_enter_runs_the_prompt_and_every_step_is_shown(tmp_path: Path) -> None:

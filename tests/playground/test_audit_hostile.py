@@ -15,7 +15,7 @@ from tests.playground.audit_app import audit_app
 from tests.playground.audit_log import FakeAuditLog, entry
 from tests.playground.runs_rows import run
 from tests.playground.test_runs_screen import runs_app
-from tests.support.runtime import until
+from tests.support.waiting import until
 
 CONTROLS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 

@@ -6,7 +6,7 @@ from core.model import AuditAction
 from playground.state.audit import Proof
 from tests.playground.audit_app import AuditApp, audit_app, day, settled
 from tests.playground.audit_log import FakeAuditLog, Found, entry
-from tests.support.runtime import until
+from tests.support.waiting import until
 
 A = AuditAction
 

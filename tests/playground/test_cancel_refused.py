@@ -13,7 +13,7 @@ from core.model import CancelLevel, CancelReceipt
 from playground.state.run import Phase
 from playground.widgets.summary import Strips
 from tests.playground.stage import StagedApp, held, staged
-from tests.support.runtime import until
+from tests.support.waiting import until
 
 
 def _refuse(app: StagedApp, monkeypatch: pytest.MonkeyPatch, *levels: CancelLevel) -> None:

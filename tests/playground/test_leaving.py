@@ -15,7 +15,8 @@ from core.model import CancelReceipt
 from playground.leaving import Leaving
 from playground.opening import OpeningApp
 from tests.playground.stage import PROMPT, held
-from tests.support.runtime import scripted_runtime, until
+from tests.support.runtime import scripted_runtime
+from tests.support.waiting import until
 
 
 @pytest.fixture(autouse=True)

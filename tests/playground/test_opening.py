@@ -16,7 +16,8 @@ from playground.opening import OpeningApp
 from playground.widgets.prompt_area import PromptArea
 from playground.widgets.title_bar import TitleBar
 from tests.playground.stage import weather
-from tests.support.runtime import scripted_runtime, until
+from tests.support.runtime import scripted_runtime
+from tests.support.waiting import until
 
 
 @pytest.fixture(autouse=True)

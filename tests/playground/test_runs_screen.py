@@ -12,7 +12,7 @@ from playground.app import PlaygroundApp
 from playground.screens.runs import RunsScreen
 from tests.fakes.clock import FakeClock
 from tests.playground.runs_rows import FakeRuns, run, some_runs
-from tests.support.runtime import until
+from tests.support.waiting import until
 
 NOW = FakeClock().now_us()
 

@@ -21,7 +21,8 @@ from playground.widgets.audit_pane import AuditPane
 from playground.widgets.inspector import Inspector
 from tests.fakes.clock import FakeClock
 from tests.fakes.provider import ScriptedProvider, Turn
-from tests.support.runtime import open_store, scripted_runtime, until
+from tests.support.runtime import open_store, scripted_runtime
+from tests.support.waiting import until
 
 
 class Tour(PlaygroundApp):

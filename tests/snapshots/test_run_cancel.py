@@ -13,7 +13,7 @@ from playground.state.run import Phase
 from tests.fakes.provider import ScriptedProvider, Turn
 from tests.playground.stage import StagedApp, held
 from tests.snapshots.conftest import SIZES, Snap, name
-from tests.support.runtime import until
+from tests.support.waiting import until
 
 
 @pytest.mark.parametrize("size", SIZES, ids=name)

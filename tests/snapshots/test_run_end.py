@@ -14,7 +14,7 @@ from playground.widgets.inspector import Inspector
 from tests.fakes.provider import ScriptedProvider, Turn
 from tests.playground.stage import StagedApp, held, weather
 from tests.snapshots.conftest import SIZES, Snap, name
-from tests.support.runtime import until
+from tests.support.waiting import until
 
 
 @pytest.mark.parametrize("size", SIZES, ids=name)

@@ -11,7 +11,7 @@ from playground.state.run import Phase
 from tests.fakes.provider import ScriptedProvider, Turn
 from tests.playground.stage import ANSWER, StagedApp
 from tests.snapshots.conftest import SIZES, Snap, name
-from tests.support.runtime import until
+from tests.support.waiting import until
 
 _ESSAY = [f"{ANSWER} ", "Tomorrow the wind turns north and the rain ends. "] * 4
 _HOSTILE = (

@@ -18,7 +18,8 @@ from core.model import AuditAction, AuditRow, Event, Response, to_json
 from tests.core.runs.rig import faults_of
 from tests.fakes.clock import FakeClock
 from tests.fakes.ids import FixedKeys
-from tests.support.runtime import PATIENCE_S, scripted_runtime
+from tests.support.runtime import scripted_runtime
+from tests.support.waiting import PATIENCE_S
 
 MODEL, CREDENTIAL = "peer", "peer-key"
 KEY = "k3y-that-nobody-sees-4711"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Literal
@@ -18,24 +17,6 @@ from core.store import SqliteStore
 from core.tools import Tool
 from tests.fakes.clock import FakeClock
 from tests.fakes.ids import CountingIds, FixedKeys
-
-PATIENCE_S = 10.0
-
-
-async def until(condition: Callable[[], object], what: str = "the condition") -> None:
-    """Turn the loop until ``condition`` holds.
-
-    Raises:
-        AssertionError: it did not within ten seconds.
-    """
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + PATIENCE_S
-    pause = 0.0
-    while not condition():
-        if loop.time() > deadline:
-            raise AssertionError(f"waited in vain for {what}")
-        await asyncio.sleep(pause)
-        pause = min(pause + 0.0005, 0.01)
 
 
 async def open_store(

@@ -24,9 +24,10 @@ from core.http import Fault
 from core.model import AuditAction
 from core.vault import Credential
 from tests.core.adapters.rig import over
-from tests.core.http.rig import SECRET, URL, Rig, until
+from tests.core.http.rig import SECRET, URL, Rig
 from tests.fakes.http_ports import FakeCredential
 from tests.fakes.transport import ScriptedTransfer
+from tests.support.waiting import until
 
 CALL = AuditAction.HTTP_CALL
 EXPOSED = AuditAction.HTTP_CALL_CANCELLED

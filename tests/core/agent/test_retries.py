@@ -22,7 +22,7 @@ from core.model import (
 from core.providers.base import ModelReply
 from tests.core.runs.rig import Rig, every, kinds, only, rigged, settle
 from tests.fakes.provider import ScriptedProvider, Turn
-from tests.support.runtime import until
+from tests.support.waiting import until
 
 
 def failing(failure_class: FailureClass | str, retry_after: float | None = None) -> Turn:

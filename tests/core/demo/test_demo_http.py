@@ -4,23 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
 
 from core.demo import DemoServer, pace_from_environment, url_from_environment
 from core.errors import ConfigError, UsageError
+from tests.support.waiting import until
 
 _KEY = "demo-k3y"
-
-
-@pytest.fixture
-async def demo() -> AsyncIterator[DemoServer]:
-    server = DemoServer(pace=0)
-    await server.start()
-    yield server
-    await server.close()
 
 
 class _Socket:
@@ -59,12 +51,6 @@ def _chat(model: str, **more: Any) -> bytes:
 
 def _get(path: str, *headers: str) -> bytes:
     return "\r\n".join((f"GET {path} HTTP/1.1", "Host: h", *headers, "", "")).encode()
-
-
-async def _until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(5):
-        while not condition():
-            await asyncio.sleep(0)
 
 
 async def test_the_api_asks_for_the_credential(demo: DemoServer) -> None:
@@ -181,10 +167,10 @@ async def test_a_client_that_leaves_is_noticed_while_it_waits(model: str, stream
     await server.start()
     socket = await _Socket.open(server)
     socket.say(_chat(model, stream=stream))
-    await _until(lambda: bool(server.stats()["requests"]))
+    await until(lambda: server.stats()["requests"])
     assert server.stats()["requests"][0]["end"] is None
     await socket.close()
-    await _until(lambda: server.stats()["requests"][0]["end"] == "disconnected")
+    await until(lambda: server.stats()["requests"][0]["end"] == "disconnected")
     assert server.stats()["requests"][0]["tokens"] == 0
     await server.close()
 
@@ -195,14 +181,14 @@ async def test_a_slow_reader_holds_the_server_back(demo: DemoServer) -> None:
     # Six lines of 5 MB are more than the sockets' buffers take.
     for _ in range(6):
         socket.say(_chat("demo/hostile", stream=True, messages=said))
-    await _until(lambda: bool(demo.stats()["requests"]))
+    await until(lambda: demo.stats()["requests"])
     for _ in range(2_000):
         await asyncio.sleep(0)
     assert len(demo.stats()["requests"]) < 6
     received = 0
     while received < 6 * 5_000_000:
         received += len(await socket.some())
-    await _until(lambda: [r["end"] for r in demo.stats()["requests"]] == ["complete"] * 6)
+    await until(lambda: [r["end"] for r in demo.stats()["requests"]] == ["complete"] * 6)
     await socket.close()
 
 
@@ -246,7 +232,7 @@ async def test_closing_drops_every_connection_and_leaves_no_task() -> None:
     sockets = [await _Socket.open(server) for _ in range(3)]
     sockets[0].say(_chat("demo/stall"))
     sockets[1].say(_chat("demo/essay", stream=True))
-    await _until(lambda: len(server.stats()["requests"]) == 2)
+    await until(lambda: len(server.stats()["requests"]) == 2)
     await server.close()
     await server.close()
     assert asyncio.all_tasks() == before

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 from urllib.parse import urlencode
 
@@ -14,14 +13,6 @@ from core.http import Request, Response
 from tests.core.http.wire import Wire, curl
 
 FORM = (("Content-Type", "application/x-www-form-urlencoded"),)
-
-
-@pytest.fixture
-async def demo() -> AsyncIterator[DemoServer]:
-    server = DemoServer(pace=0)
-    await server.start()
-    yield server
-    await server.close()
 
 
 async def post(url: str, body: bytes, headers: tuple[tuple[str, str], ...]) -> Response:

@@ -61,10 +61,3 @@ class Rig:
         """Start a cancellable call in a task."""
         wanted = request or Request("GET", URL)
         return asyncio.create_task(self.client.send_cancellable(wanted, self.signal))
-
-
-async def until(condition: Callable[[], bool], seconds: float = 5.0) -> None:
-    """Turn the loop until ``condition`` holds; fail after ``seconds``."""
-    async with asyncio.timeout(seconds):
-        while not condition():
-            await asyncio.sleep(0)

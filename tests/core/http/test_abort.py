@@ -15,6 +15,7 @@ from core.model import AuditAction
 from tests.core.http.server import Seen, answer, says, serve, silent
 from tests.core.http.wire import Wire, curl, descriptors
 from tests.fakes.http_ports import FakeCredential
+from tests.support.waiting import until
 
 
 @pytest.fixture
@@ -63,9 +64,7 @@ async def test_connecting(transport: CurlTransport) -> None:
             wire.client.send_cancellable(Request("GET", f"http://127.0.0.1:{port}/"), signal)
         )
         baseline = descriptors()
-        async with asyncio.timeout(5):
-            while descriptors() == baseline:
-                await asyncio.sleep(0)
+        await until(lambda: descriptors() != baseline)
         signal.set()
         assert descriptors() == baseline
         with pytest.raises(RequestCancelled):
@@ -154,16 +153,12 @@ async def test_many_stalled_calls_end_at_once_and_leave_no_descriptor(
             asyncio.create_task(wire.client.send_cancellable(Request("GET", server.url()), signal))
             for _ in range(100)
         ]
-        async with asyncio.timeout(10):
-            while len(server.requests) < 100:
-                await asyncio.sleep(0.001)
+        await until(lambda: len(server.requests) >= 100)
         threads = threading.active_count()
         signal.set()
         results = await asyncio.gather(*tasks, return_exceptions=True)
         assert all(isinstance(one, RequestCancelled) for one in results)
-        async with asyncio.timeout(10):
-            while server.closed < 100 or descriptors() > baseline + 2:
-                await asyncio.sleep(0.001)
+        await until(lambda: not (server.closed < 100 or descriptors() > baseline + 2))
     assert threads == threading.active_count()
     assert len(wire.audit.rows) == 100
 
@@ -273,9 +268,7 @@ async def test_closing_the_transport_ends_every_call_once() -> None:
                 asyncio.create_task(wire.client.send(Request("GET", server.url())))
                 for _ in range(20)
             ]
-            async with asyncio.timeout(10):
-                while len(server.requests) < 20:
-                    await asyncio.sleep(0.001)
+            await until(lambda: len(server.requests) >= 20)
             transport.close()
             transport.close()
             results = await asyncio.gather(*tasks, return_exceptions=True)

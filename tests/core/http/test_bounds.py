@@ -7,8 +7,9 @@ import pytest
 from core.errors import RequestTimeout
 from core.http import Bounds, Request, Response
 from core.model import AuditAction
-from tests.core.http.rig import URL, Rig, until
+from tests.core.http.rig import URL, Rig
 from tests.fakes.http_ports import FakeCredential
+from tests.support.waiting import until
 
 BOUNDS = Bounds(total=100, connect=5, first_byte=20, silence=10)
 

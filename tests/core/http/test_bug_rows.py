@@ -45,11 +45,11 @@ from core.http import (
     ThreadResolver,
 )
 from core.http._curl_options import HARDENING
-from tests.core.http.rig import until
 from tests.core.http.server import Seen, answer, says, serve, silent
 from tests.core.http.test_gates import heard, start
 from tests.core.http.wire import Wire, curl, descriptors
 from tests.fakes.http_ports import FakeCredential
+from tests.support.waiting import until
 
 
 @pytest.fixture
@@ -166,21 +166,18 @@ async def _churn(count: int) -> float:
         wire = Wire(transport)
         async with serve(silent) as server:
             for _ in range(count // 50):
-                signal, before = CancelSignal(), len(server.requests)
+                signal = CancelSignal()
+                server.requests.clear()
                 tasks = [
                     asyncio.create_task(
                         wire.client.send_cancellable(Request("GET", server.url()), signal)
                     )
                     for _ in range(50)
                 ]
-                async with asyncio.timeout(10):
-                    while len(server.requests) < before + 50:
-                        await asyncio.sleep(0.001)
+                await until(lambda: len(server.requests) >= 50)
                 signal.set()
                 await asyncio.gather(*tasks, return_exceptions=True)
-            async with asyncio.timeout(10):
-                while server.closed < count:
-                    await asyncio.sleep(0.001)
+            await until(lambda: server.closed >= count)
             begun = time.process_time()
             await asyncio.sleep(0.3)
             assert len(wire.audit.rows) == count
@@ -245,9 +242,7 @@ async def test_row_18_closing_with_a_hundred_open_streams_settles_each_once() ->
 
         async with serve(start) as server:
             tasks = [asyncio.create_task(read(server.url())) for _ in range(100)]
-            async with asyncio.timeout(10):
-                while begun < 100:
-                    await asyncio.sleep(0.001)
+            await until(lambda: begun >= 100)
             transport.close()
             results = await asyncio.gather(*tasks, return_exceptions=True)
             transport.close()

@@ -10,9 +10,10 @@ from core.errors import RequestCancelled, UsageError
 from core.http import CancelSignal, Request
 from core.model import AuditAction
 from core.vault import Credential
-from tests.core.http.rig import URL, Rig, until
+from tests.core.http.rig import URL, Rig
 from tests.fakes.http_ports import FakeCredential
 from tests.fakes.transport import ScriptedTransport
+from tests.support.waiting import until
 
 GET = Request("GET", URL)
 UNSENT = AuditAction.HTTP_CALL_CANCELLED_BEFORE_SEND

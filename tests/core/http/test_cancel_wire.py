@@ -13,14 +13,15 @@ import pytest
 
 from core.errors import RequestCancelled
 from core.http import CancelSignal, CurlTransport, Request
+from core.http._curl_transfer import CurlTransfer
 from core.model import AuditAction
 from tests.core.http.hostile import listen
-from tests.core.http.rig import until
 from tests.core.http.secure import ALLOW, HOST, Authority, names
 from tests.core.http.server import answer, says, serve
 from tests.core.http.wire import Wire, curl, descriptors
 from tests.fakes.http_ports import FakeCredential
 from tests.fakes.resolver import FakeResolver
+from tests.support.waiting import until
 
 UNSENT = AuditAction.HTTP_CALL_CANCELLED_BEFORE_SEND
 EXPOSED = AuditAction.HTTP_CALL_CANCELLED
@@ -85,6 +86,11 @@ def wired(transport: CurlTransport, resolver: FakeResolver | None = None) -> Wir
     )
 
 
+def under_way(transport: CurlTransport) -> list[CurlTransfer]:
+    """Return the transfers that libcurl has."""
+    return [one for driver in transport._drivers.values() for one in driver._transfers.values()]
+
+
 @pytest.mark.parametrize("how", HOWS)
 async def test_before_it_runs(transport: CurlTransport, how: str) -> None:
     wire = wired(transport)
@@ -125,10 +131,10 @@ async def test_handed_over_and_not_yet_connecting(transport: CurlTransport, how:
         call = begin(wire, server.url(host=HOST, scheme="https"))
         await until(lambda: resolver.waiting == 1)
         resolver.release(HOST)
-        await until(lambda: any(one._transfers for one in transport._drivers.values()))
+        await until(lambda: under_way(transport))
         await call.stop(how)
         await call.ended(how)
-        assert not any(one._transfers for one in transport._drivers.values())
+        assert under_way(transport) == []
     assert wire.audit.only.action is EXPOSED
     assert server.requests == []
 
@@ -186,7 +192,7 @@ async def test_on_the_wire_the_peer_sees_the_close_and_a_descriptor_is_gone(
         call = begin(wire, url)
         await asyncio.wait_for(arrived.wait(), 5)
         if phase.startswith("mid"):
-            await asyncio.sleep(0.01)  # the bytes are on their way through libcurl
+            await until(lambda: any(one._lines or one._head_seen for one in under_way(transport)))
         before = descriptors()
         await call.stop(how)
         if how == "signal":  # and nothing else has run since
@@ -234,9 +240,9 @@ async def test_many_in_every_phase_end_with_one_signal(transport: CurlTransport)
             for url in urls
         ]
         await until(lambda: resolver.waiting == 20)
-        await asyncio.sleep(0.1)
+        await until(lambda: len(under_way(transport)) == 40)
         signal.set()
-        assert not any(one._transfers for one in transport._drivers.values())
+        assert under_way(transport) == []
         results = await asyncio.gather(*tasks, return_exceptions=True)
         assert {type(one) for one in results} == {RequestCancelled}
     actions = [row.action for row in wire.audit.rows]

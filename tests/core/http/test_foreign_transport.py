@@ -13,9 +13,10 @@ import pytest
 from core.errors import RequestCancelled, RequestTimeout
 from core.http import Bounds, CallContext, Request, VaultHttpClient
 from core.model import AuditAction
-from tests.core.http.rig import URL, Rig, until
+from tests.core.http.rig import URL, Rig
 from tests.fakes.http_ports import FakeCredential
 from tests.fakes.transport import ScriptedTransfer, ScriptedTransport
+from tests.support.waiting import until
 
 GET = Request("GET", URL)
 CALL = AuditAction.HTTP_CALL

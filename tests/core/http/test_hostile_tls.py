@@ -17,6 +17,7 @@ from tests.core.http.secure import ALLOW, HOST, OTHER, Authority, names
 from tests.core.http.server import answer, says, serve
 from tests.core.http.wire import Wire, curl, descriptors
 from tests.fakes.http_ports import FakeCredential
+from tests.support.waiting import until
 
 BOUNDS = Bounds(total=1.0, connect=0.2, first_byte=0.2, silence=0.2)
 
@@ -158,9 +159,7 @@ async def test_bad_handshakes_leave_no_descriptor(authority: Authority) -> None:
             async with listen(talk) as server:
                 with pytest.raises(HttpError):
                     await wire.client.send(Request("GET", server.url(HOST, "https")))
-    async with asyncio.timeout(5):
-        while descriptors() > before:
-            await asyncio.sleep(0.01)
+    await until(lambda: descriptors() <= before)
 
 
 async def test_a_body_cut_without_a_goodbye_is_not_whole(authority: Authority) -> None:

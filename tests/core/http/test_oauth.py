@@ -22,8 +22,9 @@ from core.errors import (
 from core.http import Bounds, Fault, Request
 from core.model import AuditAction
 from core.vault import Credential
-from tests.core.http.rig import ADDRESS, URL, Rig, until
+from tests.core.http.rig import ADDRESS, URL, Rig
 from tests.fakes.transport import ScriptedTransfer
+from tests.support.waiting import until
 
 CLIENT = OAuthEntry(
     token_url="https://login.example.com/token",

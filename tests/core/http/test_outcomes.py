@@ -22,9 +22,10 @@ from core.errors import (
 from core.http import Bounds, Ending, Fault, Request
 from core.model import AuditAction
 from core.vault import Credential
-from tests.core.http.rig import ADDRESS, URL, Rig, until
+from tests.core.http.rig import ADDRESS, URL, Rig
 from tests.fakes.http_ports import FakeCredential
 from tests.fakes.transport import ScriptedTransfer
+from tests.support.waiting import until
 
 GET = Request("GET", URL)
 BEARER = FakeCredential()

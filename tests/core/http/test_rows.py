@@ -3,7 +3,6 @@ from __future__ import annotations
 import pytest
 
 from core.errors import (
-    AuditUnavailable,
     HttpError,
     RequestRefused,
     SecretUnavailable,
@@ -299,15 +298,6 @@ async def test_an_answer_over_the_limit_is_aborted_and_failed() -> None:
         await task
     assert failed.value.code == "response_too_large"
     assert (rig.audit.only.action, rig.audit.only.success) == (AuditAction.HTTP_CALL, False)
-
-
-async def test_nothing_is_sent_while_the_log_is_down() -> None:
-    rig = Rig(credential=FakeCredential())
-    rig.audit.down = True
-    with pytest.raises(AuditUnavailable):
-        await rig.client.send(GET)
-    assert rig.transport.transfers == []
-    assert rig.audit.only.message == "The audit log took no rows; nothing was sent"
 
 
 async def test_clones_share_transport_and_audit_and_leave_the_original_alone() -> None:

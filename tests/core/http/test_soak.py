@@ -15,6 +15,7 @@ from tests.core.http.hostile import answering, listen
 from tests.core.http.server import Seen, Server, answer, serve, silent
 from tests.core.http.wire import Wire, curl, descriptors, resident_kib
 from tests.fakes.http_ports import FakeCredential
+from tests.support.waiting import until
 
 AT_ONCE = 40
 
@@ -71,9 +72,7 @@ def forget(wire: Wire, server: Server) -> None:
 
 
 async def settled(before: int) -> None:
-    async with asyncio.timeout(10):
-        while descriptors() > before:
-            await asyncio.sleep(0.01)
+    await until(lambda: descriptors() <= before)
 
 
 @pytest.mark.timeout(300)
@@ -131,5 +130,4 @@ async def test_bug_row_16_aborts_and_failures_do_not_grow_the_process(soak: bool
             memory, open_now = resident_kib(), descriptors()
             await round_of(count)
             assert resident_kib() - memory < 1_024
-            await asyncio.sleep(0.05)
-            assert descriptors() <= open_now + 2
+            await until(lambda: descriptors() <= open_now + 2)

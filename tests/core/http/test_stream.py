@@ -9,8 +9,9 @@ from core.errors import RequestCancelled, TransportFailed
 from core.http import Fault, Request, ResponseStream
 from core.model import AuditAction
 from core.vault import Credential
-from tests.core.http.rig import URL, Rig, until
+from tests.core.http.rig import URL, Rig
 from tests.fakes.http_ports import FakeCredential
+from tests.support.waiting import until
 
 GET = Request("GET", URL)
 KIB = 1024

@@ -9,8 +9,9 @@ import pytest
 from core.errors import AuditUnavailable, RequestCancelled, RequestRefused
 from core.http import Request
 from core.model import AuditAction
-from tests.core.http.rig import URL, Rig, until
+from tests.core.http.rig import URL, Rig
 from tests.fakes.http_ports import FakeCredential
+from tests.support.waiting import until
 
 GET = Request("GET", URL)
 

@@ -12,14 +12,7 @@ from core.model.messages import ToolCall
 from core.model.usage import Usage
 from core.model.words import AuditAction, StepOutcome
 from tests.core.providers.live import LiveModel, ask, live_model
-
-
-@pytest.fixture
-async def demo() -> AsyncIterator[DemoServer]:
-    server = DemoServer(pace=0)
-    await server.start()
-    yield server
-    await server.close()
+from tests.support.waiting import until
 
 
 @pytest.fixture
@@ -111,9 +104,7 @@ async def test_a_stall_ends_when_it_is_stopped(
 ) -> None:
     signal = CancelSignal()
     task = asyncio.create_task(model.respond(ask("demo/stall", stream=stream), signal=signal))
-    async with asyncio.timeout(5):
-        while not demo.stats()["requests"]:
-            await asyncio.sleep(0.001)
+    await until(lambda: demo.stats()["requests"])
     signal.set()
     reply = await task
     assert reply.outcome is StepOutcome.INTERRUPTED
@@ -159,13 +150,10 @@ async def test_a_stop_in_mid_essay_is_seen_by_the_server_between_tokens() -> Non
         async with live_model(f"{server.url}/v1") as model:
             signal = CancelSignal()
             task = asyncio.create_task(model.respond(ask("demo/essay"), signal=signal))
-            async with asyncio.timeout(5):
-                while not server.stats()["requests"]:
-                    await asyncio.sleep(0.001)
-                signal.set()
-                await task
-                while server.stats()["requests"][0]["end"] is None:
-                    await asyncio.sleep(0)
+            await until(lambda: server.stats()["requests"])
+            signal.set()
+            await task
+            await until(lambda: server.stats()["requests"][0]["end"] is not None)
         assert server.stats()["requests"][0]["tokens"] == 0
     finally:
         await quick.close()

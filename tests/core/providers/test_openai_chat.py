@@ -26,6 +26,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.http_ports import CountingIds, FakeCredential, FakeVault, MemoryAudit
 from tests.fakes.resolver import FakeResolver
 from tests.fakes.transport import ScriptedTransfer, ScriptedTransport
+from tests.support.waiting import until
 
 _SSE = {"content-type": "text/event-stream"}
 _REQUEST = ModelRequest("m", (Message("user", "x" * 40),))
@@ -88,9 +89,7 @@ class _Rig:
         )
 
     async def heard_all(self, *texts: str) -> None:
-        async with asyncio.timeout(5):
-            while [text for _, text in self.heard] != list(texts):
-                await asyncio.sleep(0)
+        await until(lambda: [text for _, text in self.heard] == list(texts))
 
 
 async def test_a_streamed_answer() -> None:

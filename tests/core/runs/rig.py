@@ -30,7 +30,8 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.faulty_store import FaultyStore
 from tests.fakes.ids import CountingIds, FixedKeys
 from tests.fakes.provider import ScriptedProvider, Turn
-from tests.support.runtime import open_store, until
+from tests.support.runtime import open_store
+from tests.support.waiting import until
 
 T = TypeVar("T")
 TERMINAL = (Completed, Failed, Cancelled)

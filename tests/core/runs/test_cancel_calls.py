@@ -17,7 +17,7 @@ from tests.fakes.demo_transport import BASE_URL, HOST
 from tests.fakes.provider import Turn
 from tests.fakes.resolver import FakeResolver
 from tests.fakes.transport import ScriptedTransport
-from tests.support.runtime import until
+from tests.support.waiting import until
 
 
 @pytest.mark.parametrize("credential", ["key", None])

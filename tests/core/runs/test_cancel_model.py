@@ -21,7 +21,7 @@ from core.model import (
 )
 from tests.core.runs.rig import Rig, every, kinds, only, rigged, settle
 from tests.fakes.provider import ScriptedProvider, Turn
-from tests.support.runtime import until
+from tests.support.waiting import until
 
 ABORT, BOUNDARY = CancelLevel.ABORT, CancelLevel.BOUNDARY
 LONG = Turn(text="a long answer", pieces=("a long", " answer"), hold=True)

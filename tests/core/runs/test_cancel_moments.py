@@ -24,7 +24,7 @@ from core.store import AuditQuery
 from tests.core.runs.rig import every, faults_of, kinds, only, rigged
 from tests.fakes.held_tool import HeldTool
 from tests.fakes.provider import Turn
-from tests.support.runtime import until
+from tests.support.waiting import until
 
 ABORT, BOUNDARY = CancelLevel.ABORT, CancelLevel.BOUNDARY
 

@@ -21,7 +21,7 @@ from core.tools import ToolContext, tool
 from tests.core.runs.rig import every, kinds, only, rigged
 from tests.fakes.held_tool import Heeds, HeldTool
 from tests.fakes.provider import Turn
-from tests.support.runtime import until
+from tests.support.waiting import until
 
 ABORT, BOUNDARY = CancelLevel.ABORT, CancelLevel.BOUNDARY
 

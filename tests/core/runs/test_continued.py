@@ -12,7 +12,7 @@ from core.providers.base import ModelReply
 from tests.core.runs.rig import only, rigged
 from tests.fakes.held_tool import HeldTool
 from tests.fakes.provider import ScriptedProvider, Turn
-from tests.support.runtime import until
+from tests.support.waiting import until
 
 NOT_EXECUTED = "not executed: the run was cancelled"
 

@@ -26,7 +26,7 @@ from core.tools import tool
 from tests.core.runs.rig import every, only, rigged
 from tests.fakes.held_tool import Heeds, HeldTool
 from tests.fakes.provider import ScriptedProvider, Turn
-from tests.support.runtime import until
+from tests.support.waiting import until
 
 TURNS = [Turn("let me see", calls=[("held", "{}")]), Turn("so be it")]
 

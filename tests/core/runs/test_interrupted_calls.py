@@ -10,7 +10,8 @@ from core.store import AuditQuery
 from core.store.sqlite._driver import connect
 from tests.core.runs.rig import Rig, rigged
 from tests.core.store.builders import begin, entry
-from tests.support.runtime import open_store, until
+from tests.support.runtime import open_store
+from tests.support.waiting import until
 
 INTERRUPTED = AuditQuery(actions=(AuditAction.HTTP_CALL_INTERRUPTED,))
 

@@ -32,7 +32,8 @@ from tests.core.runs.rig import faults_of, kinds, only, rigged
 from tests.core.store.builders import begin, model_step, request, response, tool_started
 from tests.fakes.held_tool import HeldTool
 from tests.fakes.provider import Turn
-from tests.support.runtime import open_store, until
+from tests.support.runtime import open_store
+from tests.support.waiting import until
 
 ABORT, BOUNDARY = CancelLevel.ABORT, CancelLevel.BOUNDARY
 

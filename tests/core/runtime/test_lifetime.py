@@ -15,7 +15,8 @@ from tests.core.runs.rig import faults_of, only, rigged
 from tests.core.store.builders import begin, model_step, request
 from tests.fakes.held_tool import HeldTool
 from tests.fakes.provider import Turn
-from tests.support.runtime import open_store, until
+from tests.support.runtime import open_store
+from tests.support.waiting import until
 
 
 async def test_a_run_is_live_until_it_is_closed(tmp_path: Path) -> None:

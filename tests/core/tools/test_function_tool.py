@@ -13,6 +13,7 @@ from core.errors import UsageError
 from core.model import Effect
 from core.tools import FunctionTool, ToolContext, ToolError, tool
 from tests.core.tools.rig import ToolRig
+from tests.support.waiting import until
 
 
 class Place(BaseModel):
@@ -107,9 +108,7 @@ async def test_waiter_of_a_sync_function_can_be_cancelled_while_it_hangs() -> No
         return "late"
 
     task = asyncio.create_task(hang.run("{}", ToolRig().context))
-    async with asyncio.timeout(5):
-        while not begun.is_set():
-            await asyncio.sleep(0)
+    await until(begun.is_set)
     thread = next(one for one in threading.enumerate() if one.name == "tool-hang")
     assert thread.daemon
     task.cancel()
