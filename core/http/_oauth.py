@@ -43,6 +43,7 @@ _Key = tuple[str, OAuthEntry]
 class _Kept:
     token: Secret
     until: float
+    before: Secret | None
 
 
 class TokenSource:
@@ -76,12 +77,14 @@ class TokenSource:
             answer = await _ask(call, oauth)
             if answer.access_token is None:
                 raise AssertionError("a completed token request has a token")
-            if kept is not None:
-                self._known.discard(kept.token.reveal())
+            # The token before this one may live a little longer; the one before that does not.
+            if kept is not None and kept.before is not None:
+                self._known.discard(kept.before.reveal())
             self._known.add(answer.access_token.reveal())
             lifetime = answer.lifetime_s - oauth.expiry_buffer_s
             until = call.wiring.clock.monotonic() + lifetime
-            self._kept[key] = _Kept(answer.access_token, until)
+            before = None if kept is None else kept.token
+            self._kept[key] = _Kept(answer.access_token, until, before)
             return answer.access_token, True
 
     def forget(self, name: str, oauth: OAuthEntry, token: Secret) -> None:

@@ -440,3 +440,15 @@ async def test_no_canary_in_any_repr() -> None:
     await rig.client.send(GET)
     shown = repr((rig.client, rig.client._wiring, rig.client._plan, rig.audit.rows, rig.context))
     assert "canary" not in shown
+
+
+async def test_a_token_is_masked_for_as_long_as_it_may_live() -> None:
+    tokens = ("token-one", "token-two", "token-three")
+    rig = rig_for(reply=answering(*((200, granted(token, expires_in=61)) for token in tokens)))
+    known = rig.client._wiring.tokens._known
+    shown = []
+    for _ in tokens:
+        await rig.client.send(GET)
+        shown.append([known.mask(token) == "[redacted]" for token in tokens])
+        rig.clock.advance(2)
+    assert shown == [[True, False, False], [True, True, False], [False, True, True]]
