@@ -23,7 +23,8 @@ from playground.widgets.runs_table import RunsTable
 from tests.fakes.provider import ScriptedProvider, Turn
 from tests.playground.audit_app import day
 from tests.playground.stage import StagedApp
-from tests.support.runtime import open_store, until
+from tests.support.runtime import open_store
+from tests.support.waiting import until
 
 WIDE, NORMAL, NARROW = (120, 36), (80, 24), (60, 20)
 PICTURE = (112, 28)
